@@ -11,6 +11,7 @@
 
 pub mod bank;
 pub mod brokers;
+mod commits;
 pub mod connect;
 pub mod deceptive;
 pub mod dice;

@@ -1,6 +1,7 @@
 //! A proxy that stands between a program and its database: it breaks connections, also in the middle of a commit, and it
 //! lets nothing through, as a network does that is partitioned.
 
+use crate::commits::SentCommits;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -128,15 +129,16 @@ impl Shared {
         };
         let answering = Arc::clone(&self);
         std::thread::spawn(move || answering.pump(from_server, to_client, |_| None));
-        self.pump(client, server, |bytes| self.judge(bytes));
+        let mut sent = SentCommits::default();
+        self.pump(client, server, |bytes| match sent.read(bytes) {
+            true => self.take_cut(),
+            false => None,
+        });
         self.lock().connections.remove(&number);
     }
 
-    /// Decides whether these bytes are the commit to cut.
-    fn judge(&self, bytes: &[u8]) -> Option<CommitCut> {
-        if !bytes.windows(7).any(|part| part == b"COMMIT\0") && !executes_prepared(bytes) {
-            return None;
-        }
+    /// The cut for a commit that is sent now.
+    fn take_cut(&self) -> Option<CommitCut> {
         let mut state = self.lock();
         let cut = state.next_cuts.pop_front();
         state.cuts += usize::from(cut.is_some());
@@ -148,7 +150,7 @@ impl Shared {
         &self,
         mut from: TcpStream,
         mut to: TcpStream,
-        judge: impl Fn(&[u8]) -> Option<CommitCut>,
+        mut judge: impl FnMut(&[u8]) -> Option<CommitCut>,
     ) {
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -168,10 +170,4 @@ impl Shared {
         drop(from.shutdown(Shutdown::Both));
         drop(to.shutdown(Shutdown::Both));
     }
-}
-
-/// Returns whether a client has a prepared statement executed, which is a commit of its own where a store does that.
-fn executes_prepared(bytes: &[u8]) -> bool {
-    // A bind message: its length, the unnamed portal, and a statement with a name.
-    matches!(bytes, [b'B', _, _, _, _, 0, name, ..] if *name != 0)
 }

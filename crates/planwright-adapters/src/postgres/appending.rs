@@ -8,9 +8,9 @@ use super::commit::{ANSWER_TIMEOUT, COMMIT_TIMEOUT, MAX_CROSSED, PATIENCE, SILEN
 use super::commit::{Ended, Mark, Patience, Value, after_commit, new_mark, unconfirmed, undo};
 use super::decision::Known;
 use super::fault::store_error;
-use super::kept_statements::WriterClient;
+use super::kept_statements::KeepingClient;
 use super::offers::{end_offers, make_offers};
-use super::pool::{CommitError, Lent};
+use super::pool::{CommitError, Lent, Planned};
 use super::rows::{NOW, digest, number, unsigned};
 use super::sealed_group::SealedGroup;
 use super::store::Shared;
@@ -21,7 +21,9 @@ use futures::future::{join_all, try_join_all};
 use planwright_core::journal::Head;
 use planwright_core::time::Timestamp;
 use planwright_engine::crash;
-use planwright_engine::port::{Append, AppendError, BoxFuture, OwnerId, StoreError, StreamStatus};
+use planwright_engine::port::{
+    Append, AppendError, BoxFuture, OfferChange, OwnerId, StoreError, StreamStatus,
+};
 use std::borrow::Cow;
 use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc, oneshot};
@@ -78,10 +80,7 @@ async fn commit_group(shared: &Shared, group: Vec<Queued>) {
             if decided.iter().any(Result::is_ok) {
                 shared.wakeups.announce(News::Change);
             }
-            let appends = group.iter().flat_map(|queued| &queued.appends);
-            if appends.into_iter().any(|append| !append.offers.is_empty()) {
-                shared.wakeups.announce(News::Offer);
-            }
+            announce_offers(shared, &group);
             for (queued, decision) in group.into_iter().zip(decided) {
                 // The caller may have gone away; what was done stays done.
                 drop(queued.reply.send(decision));
@@ -95,6 +94,24 @@ async fn commit_group(shared: &Shared, group: Vec<Queued>) {
     }
 }
 
+/// Tells workers of new offers, and those who carry out what is over.
+fn announce_offers(shared: &Shared, group: &[Queued]) {
+    let appends = group.iter().flat_map(|queued| &queued.appends);
+    let changes: Vec<&OfferChange> = appends.flat_map(|append| &append.offers).collect();
+    if changes
+        .iter()
+        .any(|change| matches!(change, OfferChange::Make(_)))
+    {
+        shared.wakeups.announce(News::Offer);
+    }
+    if changes
+        .iter()
+        .any(|change| matches!(change, OfferChange::End(_)))
+    {
+        shared.wakeups.announce(News::Answer);
+    }
+}
+
 type Decisions = Vec<Result<(), AppendError>>;
 
 /// Commits the requests that can be, and says what became of each.
@@ -103,7 +120,7 @@ async fn commit(shared: &Shared, requests: &[&[Append]]) -> Result<Decisions, St
     let mut crossed = 0;
     hold_owners(shared, requests).await?;
     loop {
-        let connection = match shared.pool.get().await {
+        let connection = match shared.pool.lend(Planned::Once).await {
             Ok(connection) => connection,
             Err(StoreError::Unreachable(_)) if patience.wait().await => continue,
             Err(error) => return Err(error),
@@ -157,7 +174,7 @@ async fn attempt(
     crash::point("postgres: before begin");
     let appends = requests.iter().flat_map(|appends| appends.iter());
     let mut known = Known::of(appends);
-    let reading = begin_and_read(shared, connection.as_writer(), &mark, requests, &mut known);
+    let reading = begin_and_read(shared, connection.keeping(), &mark, requests, &mut known);
     match tokio::time::timeout(ANSWER_TIMEOUT, reading).await {
         Ok(Ok(())) => {}
         Ok(Err(ReadError::Database(error))) => return Ok(undo(connection, error).await),
@@ -193,7 +210,7 @@ async fn attempt(
     crash::point("postgres: before commit");
     let ended = async {
         futures::join!(
-            write(connection.as_writer(), &shared.cipher, &known, &sealed),
+            write(connection.keeping(), &shared.cipher, &known, &sealed),
             connection.commit()
         )
     };
@@ -234,7 +251,7 @@ impl From<StoreError> for ReadError {
 /// statement: what it sees is from after the lock was had.
 async fn begin_and_read<'a>(
     shared: &Shared,
-    client: WriterClient<'_>,
+    client: KeepingClient<'_>,
     mark: &Mark,
     requests: &[&'a [Append]],
     known: &mut Known<'a>,
@@ -273,10 +290,8 @@ async fn begin_and_read<'a>(
         ask(true, READ_STREAMS, &lock_streams),
         ask(!wanted.kept.is_empty(), READ_KEYS, &of_keys),
     ];
-    let (begun, answered) = futures::join!(
-        shared.transactions.begin_writing(client, mark),
-        join_all(asked)
-    );
+    let (begun, answered) =
+        futures::join!(shared.transactions.begin(client, mark), join_all(asked));
     begun?;
     let answered: Vec<Vec<Row>> = answered.into_iter().collect::<Result<_, _>>()?;
     let [_, leases, messages, claims, streams, keys] = &answered[..] else {
@@ -418,7 +433,7 @@ pub(super) fn read_status(
 
 /// Writes what was decided. Every statement is sent at once.
 async fn write(
-    client: WriterClient<'_>,
+    client: KeepingClient<'_>,
     cipher: &Cipher,
     known: &Known<'_>,
     sealed: &SealedGroup<'_>,
@@ -443,7 +458,7 @@ async fn write(
 }
 
 async fn insert_streams(
-    client: WriterClient<'_>,
+    client: KeepingClient<'_>,
     known: &Known<'_>,
     sealed: &SealedGroup<'_>,
 ) -> Result<(), Error> {
@@ -489,7 +504,7 @@ async fn insert_streams(
 }
 
 async fn update_streams(
-    client: WriterClient<'_>,
+    client: KeepingClient<'_>,
     known: &Known<'_>,
     sealed: &SealedGroup<'_>,
 ) -> Result<(), Error> {
@@ -526,7 +541,7 @@ async fn update_streams(
 }
 
 async fn insert_entries(
-    client: WriterClient<'_>,
+    client: KeepingClient<'_>,
     known: &Known<'_>,
     sealed: &SealedGroup<'_>,
 ) -> Result<(), Error> {
@@ -562,7 +577,7 @@ async fn insert_entries(
 }
 
 /// Notes that entries have no place in the feed yet, in the order in which they were decided.
-async fn insert_ranges(client: WriterClient<'_>, known: &Known<'_>) -> Result<(), Error> {
+async fn insert_ranges(client: KeepingClient<'_>, known: &Known<'_>) -> Result<(), Error> {
     let ranges = &known.ranges;
     if ranges.is_empty() {
         return Ok(());
@@ -582,7 +597,7 @@ async fn insert_ranges(client: WriterClient<'_>, known: &Known<'_>) -> Result<()
     client.execute(sql, &values).await.map(drop)
 }
 
-async fn open_leases(client: WriterClient<'_>, known: &Known<'_>) -> Result<(), Error> {
+async fn open_leases(client: KeepingClient<'_>, known: &Known<'_>) -> Result<(), Error> {
     let opened = known.leases.iter().filter_map(|(run, lease)| {
         let (epoch, owner) = lease.row.as_ref()?;
         Some((run, *epoch, owner.as_ref(), lease.opened?))
@@ -620,7 +635,7 @@ pub(super) fn millis(time: std::time::Duration) -> i64 {
         .min(CENTURY)
 }
 
-async fn release_leases(client: WriterClient<'_>, known: &Known<'_>) -> Result<(), Error> {
+async fn release_leases(client: KeepingClient<'_>, known: &Known<'_>) -> Result<(), Error> {
     let released = known
         .leases
         .iter()
@@ -635,7 +650,7 @@ async fn release_leases(client: WriterClient<'_>, known: &Known<'_>) -> Result<(
 }
 
 async fn answer_messages(
-    client: WriterClient<'_>,
+    client: KeepingClient<'_>,
     known: &Known<'_>,
     sealed: &SealedGroup<'_>,
 ) -> Result<(), Error> {
@@ -657,7 +672,7 @@ async fn answer_messages(
     client.execute(sql, &values).await.map(drop)
 }
 
-async fn note_requests(client: WriterClient<'_>, known: &Known<'_>) -> Result<(), Error> {
+async fn note_requests(client: KeepingClient<'_>, known: &Known<'_>) -> Result<(), Error> {
     let noted = known.requests.iter().filter(|(_, state)| state.is_noted);
     let noted: Vec<_> = noted.collect();
     if noted.is_empty() {
@@ -674,7 +689,7 @@ async fn note_requests(client: WriterClient<'_>, known: &Known<'_>) -> Result<()
     client.execute(sql, &values).await.map(drop)
 }
 
-async fn count_brought(client: WriterClient<'_>, known: &Known<'_>) -> Result<(), Error> {
+async fn count_brought(client: KeepingClient<'_>, known: &Known<'_>) -> Result<(), Error> {
     let brought = &known.brought;
     if brought.is_empty() {
         return Ok(());
@@ -693,7 +708,7 @@ async fn count_brought(client: WriterClient<'_>, known: &Known<'_>) -> Result<()
     client.execute(sql, &values).await.map(drop)
 }
 
-async fn count_brought_in_all(client: WriterClient<'_>, known: &Known<'_>) -> Result<(), Error> {
+async fn count_brought_in_all(client: KeepingClient<'_>, known: &Known<'_>) -> Result<(), Error> {
     let brought = &known.brought;
     if brought.is_empty() {
         return Ok(());

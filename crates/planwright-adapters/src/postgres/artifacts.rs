@@ -35,8 +35,9 @@ fn failed(error: &StoreError) -> ArtifactError {
     }
 }
 
-/// For so long a value that was put is not put again. A value may be removed that was not asked for in hours.
-const RECENT: Duration = Duration::from_secs(1);
+/// For so long a value that was put is not put again. It was then asked for later than the database says by so much, and
+/// is removed so much later.
+pub(super) const RECENT: Duration = Duration::from_secs(1);
 /// After so many, those that are not recent are forgotten.
 const MANY: usize = 1_024;
 

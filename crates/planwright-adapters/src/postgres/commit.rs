@@ -2,14 +2,14 @@
 //! before the answer to a commit came.
 
 use super::fault::{Stop, describe, is_broken, is_crossed, store_error};
-use super::kept_statements::WriterClient;
-use super::pool::{CommitError, Lent, Pool};
+use super::kept_statements::KeepingClient;
+use super::pool::{CommitError, Lent, Planned, Pool};
 use crate::vault::Cipher;
 use planwright_engine::crash;
 use planwright_engine::port::{BoxFuture, StoreError};
 use std::time::{Duration, Instant};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Error};
+use tokio_postgres::{Client, Error, Row};
 
 /// The time an answer is waited for while the database cannot be reached. The engine asks again after that.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
@@ -31,17 +31,11 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
      SET LOCAL statement_timeout = '60s'; \
      SET LOCAL idle_in_transaction_session_timeout = '20s'";
 
+/// As [`BEGIN`], where the connection has the settings that may stay.
+const BEGIN_KEPT: &str = "BEGIN; SET LOCAL statement_timeout = '60s'";
+
 /// For a server that would answer before a commit is durable.
 const DURABLY: &str = "; SET LOCAL synchronous_commit = on";
-
-/// For statements that are kept. Their plans are made once, perhaps while the tables are empty: they must be those for full
-/// tables, which are by the indexes. Compiling them costs more than it saves.
-const BY_INDEXES: &str = "; SET LOCAL plan_cache_mode = force_generic_plan; \
-     SET LOCAL enable_seqscan = off; \
-     SET LOCAL enable_bitmapscan = off; \
-     SET LOCAL enable_hashjoin = off; \
-     SET LOCAL enable_mergejoin = off; \
-     SET LOCAL jit = off";
 
 /// A server that is there, and says nothing.
 pub(super) const SILENT: &str = "the server does not answer";
@@ -58,11 +52,20 @@ pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
 #[derive(Debug)]
 pub(super) struct Mark(pub(super) Vec<u8>);
 
+/// What came of a statement that is a transaction by itself.
+pub(super) enum Alone {
+    /// It is durable, and this is what it returned.
+    Done(Vec<Row>),
+    /// It has changed something durably, and what it returned was lost with the connection.
+    Unheard,
+}
+
 /// Makes transactions.
 #[derive(Debug)]
 pub(super) struct Transactions {
     begin: String,
-    begin_writing: String,
+    /// For connections that keep statements.
+    begin_kept: String,
     /// True if the server answers only when a commit is durable, without being asked for it.
     is_durable: bool,
     /// The key that everything is sealed with.
@@ -141,8 +144,8 @@ impl Transactions {
         let begin = format!("{BEGIN}{}", if durable { "" } else { DURABLY });
         Self {
             key_id: cipher.key_id().map(str::to_owned),
-            begin_writing: format!("{begin}{BY_INDEXES}"),
             begin,
+            begin_kept: format!("{BEGIN_KEPT}{}", if durable { "" } else { DURABLY }),
             is_durable: durable,
         }
     }
@@ -153,16 +156,21 @@ impl Transactions {
 
     /// Does `work` in one transaction. It is done again if the transaction has to be begun anew, so that it must
     /// not remember anything.
-    pub(super) async fn run<D, T, E, F>(&self, pool: &Pool, data: &D, work: F) -> Result<T, E>
+    pub(super) async fn run<D, T, E, F>(
+        &self,
+        (pool, planned): (&Pool, Planned),
+        data: &D,
+        work: F,
+    ) -> Result<T, E>
     where
         D: Sync,
         E: From<StoreError>,
-        F: for<'c> Fn(&'c Client, &'c D) -> BoxFuture<'c, Result<T, Stop<E>>>,
+        F: for<'c> Fn(KeepingClient<'c>, &'c D) -> BoxFuture<'c, Result<T, Stop<E>>>,
     {
         let mut patience = Patience::new(PATIENCE);
         let mut crossed = 0;
         loop {
-            let connection = match pool.get().await {
+            let connection = match pool.lend(planned).await {
                 Ok(connection) => connection,
                 Err(StoreError::Unreachable(_)) if patience.wait().await => continue,
                 Err(error) => return Err(error.into()),
@@ -203,12 +211,13 @@ impl Transactions {
     where
         D: Sync,
         E: From<StoreError>,
-        F: for<'c> Fn(&'c Client, &'c D) -> BoxFuture<'c, Result<T, Stop<E>>>,
+        F: for<'c> Fn(KeepingClient<'c>, &'c D) -> BoxFuture<'c, Result<T, Stop<E>>>,
     {
         let mark = new_mark()?;
-        let client: &Client = &connection;
+        let client = connection.keeping();
         crash::point("postgres: before begin");
         let worked = async {
+            client.prepare_due().await;
             self.begin(client, &mark).await?;
             work(client, data).await
         };
@@ -234,29 +243,89 @@ impl Transactions {
         })
     }
 
-    /// Begins a transaction and marks it, in one exchange. Nothing may be written before this is known to have
-    /// worked: without a transaction every statement would be committed by itself.
-    pub(super) async fn begin(&self, client: &Client, mark: &Mark) -> Result<(), Error> {
-        let values: [(Value<'_>, Type); 2] = [(&mark.0, Type::BYTEA), (&self.key_id, Type::TEXT)];
-        let (begun, marked) = futures::join!(
-            client.batch_execute(&self.begin),
-            client.execute_typed(MARK, &values),
+    /// Carries out a statement that changes rows and returns something of each, as a transaction of its own with its mark, in
+    /// one exchange with the server. A statement that changes no row commits nothing.
+    ///
+    /// Behind a pooler, and where the server would answer before a commit is durable, it is one of three.
+    pub(super) async fn run_alone(
+        &self,
+        pool: &Pool,
+        sql: &str,
+        values: &[(Value<'_>, Type)],
+    ) -> Result<Alone, StoreError> {
+        let number = values.len() + 1;
+        let marked = format!(
+            "WITH changed AS ({sql}), marked AS (INSERT INTO planwright.commit_marks (id) \
+             SELECT CASE WHEN (SELECT key_id FROM planwright.vault) IS NOT DISTINCT FROM ${} THEN ${number} END \
+             FROM (SELECT 1 FROM changed LIMIT 1) AS any_row) SELECT * FROM changed",
+            number + 1
         );
-        begun?;
-        marked.map(drop)
+        let mut patience = Patience::new(PATIENCE);
+        let mut crossed = 0;
+        loop {
+            let connection = match pool.lend(Planned::Once).await {
+                Ok(connection) => connection,
+                Err(StoreError::Unreachable(_)) if patience.wait().await => continue,
+                Err(error) => return Err(error),
+            };
+            if !self.is_durable || !connection.keeping().keeps() {
+                drop(connection);
+                return self.run_one(pool, sql, values).await.map(Alone::Done);
+            }
+            let mark = new_mark()?;
+            let mut values = values.to_vec();
+            values.push((&mark.0, Type::BYTEA));
+            values.push((&self.key_id, Type::TEXT));
+            crash::point("postgres: before commit");
+            let asked = connection.query_alone(&marked, &values);
+            let asked = tokio::time::timeout(COMMIT_TIMEOUT, asked).await;
+            crash::point("postgres: after commit");
+            let (found, doubt) = match asked {
+                Ok(Ok((rows, is_confirmed))) if is_confirmed || rows.is_empty() => {
+                    connection.keeping().prepare_due().await;
+                    return Ok(Alone::Done(rows));
+                }
+                Ok(Ok((rows, _))) => (Alone::Done(rows), Doubt::Unconfirmed),
+                Ok(Err(error)) if is_broken(&error) => (Alone::Unheard, Doubt::Broken),
+                Ok(Err(error)) if is_crossed(&error) && crossed < MAX_CROSSED => {
+                    crossed += 1;
+                    continue;
+                }
+                Ok(Err(error)) => return Err(store_error(&error, pool.place())),
+                Err(_) => (Alone::Unheard, Doubt::Unconfirmed),
+            };
+            connection.discard();
+            if self.was_committed(pool, &mark, doubt).await? {
+                return Ok(found);
+            }
+        }
     }
 
-    /// Begins the transaction of a writer, in the same way.
-    pub(super) async fn begin_writing(
+    /// Carries out one statement in a transaction.
+    pub(super) async fn run_one(
         &self,
-        client: WriterClient<'_>,
-        mark: &Mark,
-    ) -> Result<(), Error> {
+        pool: &Pool,
+        sql: &str,
+        values: &[(Value<'_>, Type)],
+    ) -> Result<Vec<Row>, StoreError> {
+        let data = (sql, values);
+        let pool = (pool, Planned::ForValues);
+        self.run(pool, &data, |client, (sql, values)| {
+            Box::pin(async move { Ok::<_, Stop<StoreError>>(client.query(sql, values).await?) })
+        })
+        .await
+    }
+
+    /// Begins a transaction and marks it, in one exchange. Nothing may be written before this is known to have
+    /// worked: without a transaction every statement would be committed by itself.
+    pub(super) async fn begin(&self, client: KeepingClient<'_>, mark: &Mark) -> Result<(), Error> {
+        let begin = match client.keeps() {
+            true => &self.begin_kept,
+            false => &self.begin,
+        };
         let values: [(Value<'_>, Type); 2] = [(&mark.0, Type::BYTEA), (&self.key_id, Type::TEXT)];
-        let (begun, marked) = futures::join!(
-            client.execute_all(&self.begin_writing),
-            client.execute(MARK, &values),
-        );
+        let (begun, marked) =
+            futures::join!(client.execute_all(begin), client.execute(MARK, &values),);
         begun?;
         marked.map(drop)
     }

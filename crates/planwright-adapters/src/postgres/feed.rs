@@ -51,22 +51,24 @@ const PLACES_OF_PLAN: &str = "SELECT n.*, s.name FROM (\
 pub(super) async fn place(shared: &Shared) -> Result<(), StoreError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM planwright.unplaced)";
     loop {
-        let row = shared.row(sql, &[]).await?;
+        let row = shared.kept_row(sql, &[]).await?;
         if !row.is_some_and(|row| row.get(0)) {
             return Ok(());
         }
-        let _alone = shared.placing.lock().await;
+        let Ok(_alone) = shared.placing.try_lock() else {
+            // What another reader places meanwhile need not be placed again, which would be a commit.
+            drop(shared.placing.lock().await);
+            continue;
+        };
         let placed: i64 = shared
-            .transact(&(), |client, ()| {
+            .transact_kept(&(), |client, ()| {
                 Box::pin(async move {
                     // Two statements, in one exchange: the second sees what was committed until the lock was had.
                     let values: [(Value<'_>, Type); 1] = [(&MAX_PLACED_AT_ONCE, Type::INT8)];
-                    let (locked, placed) = futures::join!(
-                        client.query_typed(LOCK_END, &[]),
-                        client.query_typed_one(PLACE, &values),
-                    );
+                    let (locked, placed) =
+                        futures::join!(client.query(LOCK_END, &[]), client.query(PLACE, &values),);
                     locked?;
-                    Ok::<_, Stop<StoreError>>(placed?.get(0))
+                    Ok::<_, Stop<StoreError>>(placed?.first().map_or(0, |row| row.get(0)))
                 })
             })
             .await?;
@@ -119,7 +121,7 @@ pub(super) async fn read(
         if matches!(of, FeedOf::Plan(_)) {
             values.extend([(&own as Value<'_>, Type::TEXT), (&plan, Type::TEXT)]);
         }
-        let rows = shared.rows(&sql, &values).await?;
+        let rows = shared.kept_rows(&sql, &values).await?;
         let mut fetched = 0;
         for row in &rows {
             let stream = stream_name(row.get(1))?;

@@ -50,7 +50,7 @@ impl Shared {
                 (&count(wanted), Type::INT8),
                 (&room, Type::INT8),
             ];
-            let rows = self.rows(sql, &values).await?;
+            let rows = self.kept_rows(sql, &values).await?;
             let mut fetched = 0;
             for row in &rows {
                 let record = record(&self.cipher, row, 0, stream)?;
@@ -72,7 +72,7 @@ impl Shared {
                    WHERE stream = (SELECT id FROM planwright.streams WHERE name = $1) \
                    ORDER BY seq DESC LIMIT 1";
         let name = stream.to_string();
-        let row = self.row(sql, &[(&name, Type::TEXT)]).await?;
+        let row = self.kept_row(sql, &[(&name, Type::TEXT)]).await?;
         row.map_or(Ok(Head::EMPTY), |row| {
             let kept = Head {
                 seq: unsigned(row.get(0)),

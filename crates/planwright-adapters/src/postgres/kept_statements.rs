@@ -1,5 +1,5 @@
-//! Statements that the connections of the writers keep prepared, so that the server does not parse and plan them with every
-//! transaction: that took it longer than carrying them out.
+//! Statements that connections keep prepared, so that the server does not parse and plan them each time: that took it longer
+//! than carrying them out.
 //!
 //! What a transaction sends in one exchange has to be sent in its order, and a statement that is just being prepared would
 //! come too late. So a statement is prepared between two transactions, once the connection has used it a few times: a
@@ -9,11 +9,31 @@ use super::commit::Value;
 use futures::future::join_all;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row, Statement};
 
 /// A statement that was used so often is prepared.
 const OFTEN: u32 = 4;
+/// The time that preparing may take those who have what they asked for.
+const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The settings of connections that keep statements. Their plans are made once, perhaps while the tables are empty: they must
+/// be those for full tables, which are by the indexes. Compiling them costs more than it saves.
+const BY_INDEXES: [&str; 6] = [
+    "plan_cache_mode = force_generic_plan",
+    "enable_seqscan = off",
+    "enable_bitmapscan = off",
+    "enable_hashjoin = off",
+    "enable_mergejoin = off",
+    "jit = off",
+];
+
+/// Continues a list of statements with those that make these settings.
+pub(super) fn set_plans_by_indexes() -> String {
+    let each = BY_INDEXES.iter().map(|setting| format!("; SET {setting}"));
+    each.collect()
+}
 
 /// What one connection keeps.
 #[derive(Debug, Default)]
@@ -57,10 +77,17 @@ impl KeptStatements {
     /// server refuses would end one.
     pub(super) async fn prepare_due(&self, client: &Client) {
         let due = self.due();
+        if due.is_empty() {
+            return;
+        }
         let preparing = due
             .iter()
             .map(|(sql, types)| client.prepare_typed(sql, types));
-        let prepared = join_all(preparing).await;
+        // A server that is silent is found so by the next statement.
+        let preparing = tokio::time::timeout(PREPARE_TIMEOUT, join_all(preparing));
+        let Ok(prepared) = preparing.await else {
+            return;
+        };
         for ((sql, _), prepared) in due.into_iter().zip(prepared) {
             let now = match prepared {
                 Ok(statement) => Kept::Prepared(statement),
@@ -78,16 +105,26 @@ impl KeptStatements {
     }
 }
 
-/// A connection as a writer uses it. It may keep no statements, because a pooler lends it to others in between.
+/// A connection with the statements that it keeps. It may keep none: those that a pooler lends to others in between do not.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WriterClient<'a> {
+pub(super) struct KeepingClient<'a> {
     client: &'a Client,
     kept: Option<&'a KeptStatements>,
 }
 
-impl<'a> WriterClient<'a> {
+impl<'a> KeepingClient<'a> {
     pub(super) fn new(client: &'a Client, kept: Option<&'a KeptStatements>) -> Self {
         Self { client, kept }
+    }
+
+    /// The connection for statements that are not kept.
+    pub(super) fn plain(self) -> &'a Client {
+        self.client
+    }
+
+    /// Returns whether statements are kept.
+    pub(super) fn keeps(self) -> bool {
+        self.kept.is_some()
     }
 
     /// Prepares what was used often.

@@ -3,6 +3,7 @@
 use super::appending::millis;
 use super::commit::Value;
 use super::fault::Stop;
+use super::kept_statements::KeepingClient;
 use super::owners::Life;
 use super::rows::{NOW, number, unsigned};
 use super::store::{PostgresStore, Shared};
@@ -15,7 +16,7 @@ use planwright_engine::port::{
 };
 use std::time::{Duration, Instant};
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Error, Row};
+use tokio_postgres::{Error, Row};
 
 /// The time in which it is decided whether a process that is missing is dead: after a start of the server that takes
 /// longest. The caller is told then that the run is held.
@@ -64,7 +65,7 @@ impl Shared {
     async fn lease_row(&self, run: &RunId) -> Result<(Option<LeaseRow>, i64), StoreError> {
         let sql =
             format!("SELECT epoch, owner, expires_at, {NOW} FROM planwright.leases WHERE run = $1");
-        let row = self.row(&sql, &[(&run.as_str(), Type::TEXT)]).await?;
+        let row = self.kept_row(&sql, &[(&run.as_str(), Type::TEXT)]).await?;
         Ok(row.map_or((None, 0), |row| (Some(LeaseRow::read(&row)), row.get(3))))
     }
 
@@ -107,7 +108,7 @@ impl Shared {
                 seen,
             };
             let taken = self
-                .transact(&wanted, |client, wanted| Box::pin(take(client, wanted)))
+                .transact_kept(&wanted, |client, wanted| Box::pin(take(client, wanted)))
                 .await?;
             if let Some(lease) = taken {
                 self.wakeups.announce(News::Change);
@@ -134,7 +135,7 @@ impl Shared {
             (&millis(ttl), Type::INT8),
         ];
         // It may be made twice: the later end counts.
-        match self.row(&sql, &values).await? {
+        match self.kept_row(&sql, &values).await? {
             Some(row) => Ok(Lease {
                 expires_at: Timestamp::from_millis(row.get(0)),
                 ..lease.clone()
@@ -157,7 +158,7 @@ impl Shared {
             (&number(lease.epoch), Type::INT8),
             (&lease.owner.0, Type::TEXT),
         ];
-        self.rows(sql, &values).await?;
+        self.kept_rows(sql, &values).await?;
         self.wakeups.announce(News::Change);
         Ok(())
     }
@@ -190,7 +191,10 @@ impl Shared {
 }
 
 /// Takes a lease, if its row is still the one that was seen.
-async fn take(client: &Client, wanted: &Wanted<'_>) -> Result<Option<Lease>, Stop<AcquireError>> {
+async fn take(
+    client: KeepingClient<'_>,
+    wanted: &Wanted<'_>,
+) -> Result<Option<Lease>, Stop<AcquireError>> {
     let run = wanted.run.as_str();
     let found = find_locked(client, run).await?;
     if found != wanted.seen {
@@ -214,8 +218,8 @@ async fn take(client: &Client, wanted: &Wanted<'_>) -> Result<Option<Lease>, Sto
         (&wanted.owner.0, Type::TEXT),
         (&millis(wanted.ttl), Type::INT8),
     ];
-    let row = client.query_typed_one(&sql, &values).await?;
-    Ok(Some(Lease {
+    let rows = client.query(&sql, &values).await?;
+    Ok(rows.first().map(|row| Lease {
         run: wanted.run.clone(),
         owner: wanted.owner.clone(),
         epoch,
@@ -223,10 +227,10 @@ async fn take(client: &Client, wanted: &Wanted<'_>) -> Result<Option<Lease>, Sto
     }))
 }
 
-async fn find_locked(client: &Client, run: &str) -> Result<Option<LeaseRow>, Error> {
+async fn find_locked(client: KeepingClient<'_>, run: &str) -> Result<Option<LeaseRow>, Error> {
     let sql = "SELECT epoch, owner, expires_at FROM planwright.leases WHERE run = $1 FOR UPDATE";
-    let row = client.query_typed_opt(sql, &[(&run, Type::TEXT)]).await?;
-    Ok(row.as_ref().map(LeaseRow::read))
+    let rows = client.query(sql, &[(&run, Type::TEXT)]).await?;
+    Ok(rows.first().map(LeaseRow::read))
 }
 
 impl Leases for PostgresStore {

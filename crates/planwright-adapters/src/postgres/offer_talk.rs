@@ -39,14 +39,14 @@ pub(super) fn open_talk(
 }
 
 /// The columns of a claim, for [`IS_CLAIM`].
-struct ClaimColumns {
+pub(super) struct ClaimColumns {
     run: String,
     step: String,
     attempt: i64,
 }
 
 impl ClaimColumns {
-    fn of(cipher: &Cipher, claim: &OfferClaim) -> Self {
+    pub(super) fn of(cipher: &Cipher, claim: &OfferClaim) -> Self {
         Self {
             run: claim.key.run.to_string(),
             step: step_column(cipher, &claim.key),
@@ -54,7 +54,7 @@ impl ClaimColumns {
         }
     }
 
-    fn values<'a>(&'a self, claim: &'a OfferClaim) -> Vec<(Value<'a>, Type)> {
+    pub(super) fn values<'a>(&'a self, claim: &'a OfferClaim) -> Vec<(Value<'a>, Type)> {
         vec![
             (&self.run, Type::TEXT),
             (&self.step, Type::TEXT),
@@ -84,7 +84,7 @@ impl Shared {
         );
         let mut values = columns.values().to_vec();
         values.push((&heard, Type::INT8_ARRAY));
-        let rows = self.rows(&sql, &values).await?;
+        let rows = self.kept_rows(&sql, &values).await?;
         let mut reports = Vec::with_capacity(rows.len());
         for row in &rows {
             let place = usize::try_from(row.get::<_, i64>(0) - 1).unwrap_or(usize::MAX);
@@ -183,7 +183,7 @@ impl Shared {
         if self.change_quietly(&sql, &values).await?.is_empty() {
             return Err(ClaimError::Over(claim.key.clone()));
         }
-        self.wakeups.announce(News::Offer);
+        self.wakeups.announce(News::Answer);
         Ok(())
     }
 
@@ -207,7 +207,7 @@ impl Shared {
             (&replies, Type::BYTEA),
         ];
         if !self.change_quietly(sql, &values).await?.is_empty() {
-            self.wakeups.announce(News::Offer);
+            self.wakeups.announce(News::Answer);
         }
         Ok(())
     }

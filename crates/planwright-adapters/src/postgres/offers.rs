@@ -2,9 +2,10 @@
 //! of an attempt are decided one after the other.
 
 use super::appending::millis;
-use super::commit::Value;
+use super::commit::{Alone, Value};
 use super::decision::Known;
-use super::kept_statements::WriterClient;
+use super::kept_statements::KeepingClient;
+use super::offer_talk::ClaimColumns;
 use super::rows::{NOW, digest};
 use super::store::{PostgresStore, Shared};
 use super::wakeups::News;
@@ -189,7 +190,7 @@ pub(super) fn seal_offer(cipher: &Cipher, offer: &StepOffer) -> Result<OfferColu
 
 /// Writes the offers that appends make.
 pub(super) async fn make_offers(
-    client: WriterClient<'_>,
+    client: KeepingClient<'_>,
     known: &Known<'_>,
     sealed: &[OfferColumns],
 ) -> Result<(), Error> {
@@ -234,7 +235,7 @@ pub(super) async fn make_offers(
 
 /// Removes the offers whose attempts are over.
 pub(super) async fn end_offers(
-    client: WriterClient<'_>,
+    client: KeepingClient<'_>,
     cipher: &Cipher,
     known: &Known<'_>,
 ) -> Result<(), Error> {
@@ -292,6 +293,31 @@ const IS_OFFER: &str = "o.run = $1 AND o.step = $2 AND o.attempt = $3";
 /// As [`IS_OFFER`], for a claim that is not over; parameters that follow begin with `$6`.
 pub(super) const IS_CLAIM: &str = "o.run = $1 AND o.step = $2 AND o.attempt = $3 AND o.state = 'claimed' AND o.claimed_by = $4 AND o.claim = $5";
 
+/// Claims the oldest offer that fits and that `only` allows.
+fn claim_statement(only: &str) -> String {
+    format!(
+        "WITH next AS (SELECT id FROM planwright.offers WHERE state = 'offered' AND capability = ANY($1) \
+         AND definition = ANY($2) {only}ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) \
+         UPDATE planwright.offers AS o SET state = 'claimed', claimed_by = $3, claim = $5, \
+         claimed_until = {NOW} + $4 FROM next WHERE o.id = next.id RETURNING {OFFER}"
+    )
+}
+
+/// Changes the row of a claim that is not over as `what` says.
+fn change_of_claim(what: &str) -> String {
+    format!(
+        "UPDATE planwright.offers AS o SET {what} WHERE {IS_CLAIM} AND o.claimed_until > {NOW} RETURNING o.unwanted"
+    )
+}
+
+/// Tells the claims of one worker apart.
+fn draw_claim_number() -> Result<i64, StoreError> {
+    let mut number = [0; 8];
+    getrandom::fill(&mut number)
+        .map_err(|error| StoreError::Failed(format!("there is no randomness: {error}")))?;
+    Ok(i64::from_le_bytes(number) & i64::MAX)
+}
+
 impl Shared {
     async fn offers_of(&self, run: &RunId) -> Result<Vec<(StepOffer, OfferState)>, StoreError> {
         let states = state_columns();
@@ -330,7 +356,6 @@ impl Shared {
     }
 
     async fn claim_offer(&self, wanted: &WantedOffers) -> Result<Option<ClaimedOffer>, StoreError> {
-        // Most looks find nothing: these cost no transaction.
         let kept_as: Vec<Digest> = wanted
             .definitions
             .iter()
@@ -340,39 +365,46 @@ impl Shared {
             .iter()
             .map(|definition| &definition.as_bytes()[..])
             .collect();
-        let waits = "SELECT 1 FROM planwright.offers AS o WHERE o.state = 'offered' AND o.capability = ANY($1) \
-                     AND o.definition = ANY($2) AND ($3::text IS NULL OR (o.run, o.step, o.attempt) = ($3, $4, $5)) LIMIT 1";
-        let only = wanted.only.as_ref();
-        let run = only.map(|key| key.run.to_string());
-        let step = only.map(|key| step_column(&self.cipher, key));
-        let attempt = only.map(|key| i64::from(key.attempt));
-        let values: [(Value<'_>, Type); 5] = [
+        let ttl = millis(wanted.ttl);
+        // Drawn here, so that the claim can be found if the answer of the database is lost.
+        let number = draw_claim_number()?;
+        let mut values: Vec<(Value<'_>, Type)> = vec![
             (&wanted.capabilities, Type::TEXT_ARRAY),
             (&definitions, Type::BYTEA_ARRAY),
-            (&run, Type::TEXT),
-            (&step, Type::TEXT),
-            (&attempt, Type::INT8),
-        ];
-        if self.row(waits, &values).await?.is_none() {
-            return Ok(None);
-        }
-        let sql = format!(
-            "WITH next AS (SELECT id FROM planwright.offers WHERE state = 'offered' AND capability = ANY($1) \
-             AND definition = ANY($2) AND ($3::text IS NULL OR (run, step, attempt) = ($3, $4, $5)) \
-             ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) \
-             UPDATE planwright.offers AS o SET state = 'claimed', claimed_by = $6, claim = nextval('planwright.claims'), \
-             claimed_until = {NOW} + $7 FROM next WHERE o.id = next.id RETURNING {OFFER}, o.claim"
-        );
-        let values: [(Value<'_>, Type); 7] = [
-            (&wanted.capabilities, Type::TEXT_ARRAY),
-            (&definitions, Type::BYTEA_ARRAY),
-            (&run, Type::TEXT),
-            (&step, Type::TEXT),
-            (&attempt, Type::INT8),
             (&wanted.worker.0, Type::TEXT),
-            (&millis(wanted.ttl), Type::INT8),
+            (&ttl, Type::INT8),
+            (&number, Type::INT8),
         ];
-        let rows = self.change_offer(&sql, &values).await?;
+        let only = wanted.only.as_ref().map(|key| {
+            let run = key.run.to_string();
+            (run, step_column(&self.cipher, key), i64::from(key.attempt))
+        });
+        let sql = match &only {
+            None => claim_statement(""),
+            Some((run, step, attempt)) => {
+                values.push((run, Type::TEXT));
+                values.push((step, Type::TEXT));
+                values.push((attempt, Type::INT8));
+                claim_statement("AND run = $6 AND step = $7 AND attempt = $8 ")
+            }
+        };
+        // No process is told of a claim: an owner looks for dead workers by itself, and the answer is told.
+        let rows = match self
+            .transactions
+            .run_alone(&self.pool, &sql, &values)
+            .await?
+        {
+            Alone::Done(rows) => rows,
+            Alone::Unheard => {
+                let sql = format!(
+                    "SELECT {OFFER} FROM planwright.offers AS o \
+                     WHERE o.state = 'claimed' AND o.claimed_by = $1 AND o.claim = $2"
+                );
+                let values: [(Value<'_>, Type); 2] =
+                    [(&wanted.worker.0, Type::TEXT), (&number, Type::INT8)];
+                self.rows(&sql, &values).await?
+            }
+        };
         let Some(row) = rows.first() else {
             return Ok(None);
         };
@@ -380,12 +412,12 @@ impl Shared {
         let claim = OfferClaim {
             key: offer.key.clone(),
             worker: wanted.worker.clone(),
-            number: row.get(9),
+            number,
         };
         Ok(Some(ClaimedOffer { offer, claim }))
     }
 
-    /// Makes one statement in a transaction, and tells those who wait for offers.
+    /// Makes one statement in a transaction, and tells those who wait for what becomes of offers.
     async fn change_offer(
         &self,
         sql: &str,
@@ -393,42 +425,52 @@ impl Shared {
     ) -> Result<Vec<Row>, StoreError> {
         let rows = self.change_quietly(sql, values).await?;
         if !rows.is_empty() {
-            self.wakeups.announce(News::Offer);
+            self.wakeups.announce(News::Answer);
         }
         Ok(rows)
     }
 
-    /// Changes the row of a claim, unless the claim is over. `what` may use `$6`.
+    /// Changes the row of a claim, unless the claim is over, and sends these news. `what` may use `$6`.
     async fn change_claim(
         &self,
         claim: &OfferClaim,
         what: &str,
         value: Option<(Value<'_>, Type)>,
-        is_news: bool,
-    ) -> Result<Row, ClaimError> {
-        let sql = format!(
-            "UPDATE planwright.offers AS o SET {what} WHERE {IS_CLAIM} AND o.claimed_until > {NOW} \
-             RETURNING o.unwanted"
-        );
-        let run = claim.key.run.to_string();
-        let step = step_column(&self.cipher, &claim.key);
-        let attempt = i64::from(claim.key.attempt);
-        let mut values: Vec<(Value<'_>, Type)> = vec![
-            (&run, Type::TEXT),
-            (&step, Type::TEXT),
-            (&attempt, Type::INT8),
-            (&claim.worker.0, Type::TEXT),
-            (&claim.number, Type::INT8),
-        ];
+        news: News,
+    ) -> Result<(), ClaimError> {
+        let columns = ClaimColumns::of(&self.cipher, claim);
+        let mut values = columns.values(claim);
         values.extend(value);
-        let rows = match is_news {
-            true => self.change_offer(&sql, &values).await?,
-            // It may be made twice: the later end counts.
-            false => self.rows(&sql, &values).await?,
-        };
-        rows.into_iter()
-            .next()
-            .ok_or_else(|| ClaimError::Over(claim.key.clone()))
+        let sql = change_of_claim(what);
+        let changed = self.transactions.run_alone(&self.pool, &sql, &values).await;
+        match changed? {
+            Alone::Done(rows) if rows.is_empty() => Err(ClaimError::Over(claim.key.clone())),
+            Alone::Done(_) | Alone::Unheard => {
+                self.wakeups.announce(news);
+                Ok(())
+            }
+        }
+    }
+
+    async fn renew_offer_claim(
+        &self,
+        claim: &OfferClaim,
+        ttl: Duration,
+    ) -> Result<ClaimStanding, ClaimError> {
+        let ttl = millis(ttl);
+        let columns = ClaimColumns::of(&self.cipher, claim);
+        let mut values = columns.values(claim);
+        values.push((&ttl, Type::INT8));
+        let sql = change_of_claim(&format!("claimed_until = {NOW} + $6"));
+        // It may be made twice: the later end counts.
+        let rows = self.kept_rows(&sql, &values).await?;
+        let row = rows
+            .first()
+            .ok_or_else(|| ClaimError::Over(claim.key.clone()))?;
+        Ok(match row.get(0) {
+            true => ClaimStanding::Unwanted,
+            false => ClaimStanding::Held,
+        })
     }
 
     /// Changes the row of an offer as `what` says, and returns its state then.
@@ -500,17 +542,7 @@ impl Offers for PostgresStore {
         ttl: Duration,
     ) -> BoxFuture<'a, Result<ClaimStanding, ClaimError>> {
         let claim = claim.clone();
-        self.on(move |shared| async move {
-            let ttl = millis(ttl);
-            let what = format!("claimed_until = {NOW} + $6");
-            let row = shared
-                .change_claim(&claim, &what, Some((&ttl, Type::INT8)), false)
-                .await?;
-            Ok(match row.get(0) {
-                true => ClaimStanding::Unwanted,
-                false => ClaimStanding::Held,
-            })
-        })
+        self.on(move |shared| async move { shared.renew_offer_claim(&claim, ttl).await })
     }
 
     fn return_offer<'a>(&'a self, claim: &'a OfferClaim) -> BoxFuture<'a, Result<(), ClaimError>> {
@@ -518,10 +550,7 @@ impl Offers for PostgresStore {
         self.on(move |shared| async move {
             let what = "state = CASE WHEN o.unwanted THEN 'withdrawn' ELSE 'offered' END, \
                         claimed_by = NULL, claim = NULL, claimed_until = NULL";
-            shared
-                .change_claim(&claim, what, None, true)
-                .await
-                .map(drop)
+            shared.change_claim(&claim, what, None, News::Offer).await
         })
     }
 
@@ -537,9 +566,8 @@ impl Offers for PostgresStore {
             let answer = answer.map_err(StoreError::from)?;
             let value: (Value<'_>, Type) = (&answer, Type::BYTEA);
             shared
-                .change_claim(&claim, what, Some(value), true)
+                .change_claim(&claim, what, Some(value), News::Answer)
                 .await
-                .map(drop)
         })
     }
 
@@ -614,6 +642,11 @@ impl Offers for PostgresStore {
     fn offer_news(&self) -> watch::Receiver<u64> {
         self.start_listening();
         self.shared().wakeups.offers()
+    }
+
+    fn answer_news(&self) -> watch::Receiver<u64> {
+        self.start_listening();
+        self.shared().wakeups.answers()
     }
 
     fn register_worker(&self, record: WorkerRecord) -> BoxFuture<'_, Result<(), StoreError>> {

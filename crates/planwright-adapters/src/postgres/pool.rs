@@ -2,9 +2,10 @@
 //!
 //! A pool of our own: it is a semaphore and a list, and the borrower of a connection says whether it can be used again.
 
+use super::commit::Value;
 use super::fault::{describe, is_broken};
 use super::hosts::{ConnectError, Hosts, Wire};
-use super::kept_statements::{KeptStatements, WriterClient};
+use super::kept_statements::{KeepingClient, KeptStatements, set_plans_by_indexes};
 use planwright_engine::port::StoreError;
 use std::future::poll_fn;
 use std::ops::Deref;
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::error::Severity;
 use tokio_postgres::types::Type;
-use tokio_postgres::{AsyncMessage, Client, Error};
+use tokio_postgres::{AsyncMessage, Client, Error, Row};
 
 /// The time a caller waits for a connection that others use.
 const LEND_TIMEOUT: Duration = Duration::from_secs(30);
@@ -41,8 +42,23 @@ struct Opened {
     client: Client,
     /// The server has sent a warning since this was last cleared.
     is_warned: Arc<AtomicBool>,
-    /// What writers keep prepared, where no pooler stands in between.
+    /// What it keeps prepared. One without has each statement planned for its values.
     statements: Option<KeptStatements>,
+}
+
+/// When the server plans the statements of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Planned {
+    /// Each time, for the values that they are sent with.
+    ForValues,
+    /// Once for those that are used often, by the indexes. Behind a pooler none is.
+    Once,
+}
+
+impl Opened {
+    fn serves(&self, wanted: Planned) -> bool {
+        self.statements.is_some() == (wanted == Planned::Once)
+    }
 }
 
 /// The reason a commit was not answered with a plain yes.
@@ -89,8 +105,17 @@ impl Pool {
         &self.place
     }
 
-    /// Lends a connection: one that is idle, or a new one.
+    /// Lends a connection that plans statements for their values.
     pub(super) async fn get(&self) -> Result<Lent, StoreError> {
+        self.lend(Planned::ForValues).await
+    }
+
+    /// Lends a connection: one that is idle, or a new one.
+    pub(super) async fn lend(&self, wanted: Planned) -> Result<Lent, StoreError> {
+        let wanted = match self.presence {
+            Presence::Shown => wanted,
+            Presence::Hidden => Planned::ForValues,
+        };
         let room = Arc::clone(&self.room).acquire_owned();
         let permit = match tokio::time::timeout(LEND_TIMEOUT, room).await {
             Ok(Ok(permit)) => permit,
@@ -101,9 +126,9 @@ impl Pool {
                 ));
             }
         };
-        let opened = match self.take_idle() {
+        let opened = match self.take_idle(wanted) {
             Some(opened) => opened,
-            None => self.open().await?,
+            None => self.open(wanted).await?,
         };
         Ok(Lent {
             opened: Some(opened),
@@ -113,19 +138,26 @@ impl Pool {
     }
 
     /// Connects, and lets the connection work in the background until its client is dropped.
-    async fn open(&self) -> Result<Opened, StoreError> {
+    async fn open(&self, wanted: Planned) -> Result<Opened, StoreError> {
         let connected = self.hosts.connect().await;
         let (client, wire) = connected.map_err(|error| self.unreachable(&error.describe()))?;
         let is_warned = Arc::default();
         tokio::spawn(work(wire, Arc::clone(&is_warned)));
-        let is_own = self.presence == Presence::Shown;
-        if is_own {
+        if self.presence == Presence::Shown {
             self.show_presence(&client).await?;
         }
+        let statements = match wanted {
+            Planned::ForValues => None,
+            Planned::Once => {
+                let set = client.batch_execute(&settings_for_kept()).await;
+                set.map_err(|error| self.unreachable(&describe(&error)))?;
+                Some(KeptStatements::default())
+            }
+        };
         Ok(Opened {
             client,
             is_warned,
-            statements: is_own.then(KeptStatements::default),
+            statements,
         })
     }
 
@@ -146,10 +178,18 @@ impl Pool {
         }
     }
 
-    fn take_idle(&self) -> Option<Opened> {
+    /// Takes the idle connection that was used last. If there is none, and no room for one more, another one ends.
+    fn take_idle(&self, wanted: Planned) -> Option<Opened> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.retain(|opened| !opened.client.is_closed());
-        idle.pop()
+        if let Some(place) = idle.iter().rposition(|opened| opened.serves(wanted)) {
+            return Some(idle.remove(place));
+        }
+        // Each connection that is lent, and the one that is about to be made, has taken its room.
+        if idle.len() > self.room.available_permits() {
+            drop(idle.remove(0));
+        }
+        None
     }
 
     /// Forgets the connections that are idle: the server they lead to does not answer.
@@ -185,6 +225,15 @@ impl Pool {
     pub(super) fn unreachable(&self, reason: &str) -> StoreError {
         StoreError::Unreachable(format!("{}: {reason}", self.place))
     }
+}
+
+/// The settings of a connection that keeps statements: those that every transaction makes, where they may stay, and those for
+/// its plans.
+fn settings_for_kept() -> String {
+    let settings = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE; \
+         SET lock_timeout = '10s'; \
+         SET idle_in_transaction_session_timeout = '20s'";
+    format!("{settings}{}", set_plans_by_indexes())
 }
 
 /// Returns whether a share in the lock was taken.
@@ -228,10 +277,23 @@ impl Lent {
             .expect("only taken when it is discarded or dropped")
     }
 
-    /// The connection for the transaction of a writer.
-    pub(super) fn as_writer(&self) -> WriterClient<'_> {
+    /// The connection with what it keeps.
+    pub(super) fn keeping(&self) -> KeepingClient<'_> {
         let opened = self.opened();
-        WriterClient::new(&opened.client, opened.statements.as_ref())
+        KeepingClient::new(&opened.client, opened.statements.as_ref())
+    }
+
+    /// Carries out a statement that is a transaction by itself. Returns its rows, and whether the server has confirmed
+    /// that they are durable. The caller limits the time.
+    pub(super) async fn query_alone(
+        &self,
+        sql: &str,
+        values: &[(Value<'_>, Type)],
+    ) -> Result<(Vec<Row>, bool), Error> {
+        let is_warned = &self.opened().is_warned;
+        is_warned.store(false, Ordering::Release);
+        let rows = self.keeping().query(sql, values).await?;
+        Ok((rows, !is_warned.load(Ordering::Acquire)))
     }
 
     /// Commits the transaction. The caller limits the time.

@@ -3,7 +3,7 @@
 //! A sealed journal stays in the database: it takes no more entries, and only a sealed journal is removed. There are no
 //! sealed files, because no machine is the one that they would belong to.
 
-use super::artifacts::artifact_name;
+use super::artifacts::{RECENT, artifact_name};
 use super::commit::{Value, new_mark};
 use super::fault::Stop;
 use super::rows::{count, digest, now, record, stream_name, unsigned};
@@ -320,7 +320,7 @@ impl Shared {
     }
 
     async fn remove_unused(&self, before: Timestamp, dry_run: bool) -> Result<Removed, StoreError> {
-        let before = before.as_millis();
+        let before = before.minus(RECENT).as_millis();
         let sql = "SELECT digest FROM planwright.artifacts WHERE asked_at < $1";
         let old = self.rows(sql, &[(&before, Type::INT8)]).await?;
         // Without an old value there is nothing to look for.

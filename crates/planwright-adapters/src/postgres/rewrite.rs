@@ -8,6 +8,7 @@
 use super::commit::{COMMIT_TIMEOUT, Doubt, Mark, SILENT, Transactions};
 use super::fault::{is_broken, store_error};
 use super::hosts::Hosts;
+use super::kept_statements::KeepingClient;
 use super::location::Location;
 use super::open_error::OpenPostgresError;
 use super::owners::is_any_alive;
@@ -245,7 +246,8 @@ impl Rewriting {
         let connection = self.pool.get().await?;
         let mark = super::commit::new_mark()?;
         let failed = |error: Error| store_error(&error, self.pool.place());
-        let begun = self.transactions.begin(&connection, &mark).await;
+        let client = KeepingClient::new(&connection, None);
+        let begun = self.transactions.begin(client, &mark).await;
         let done = match begun {
             Ok(()) => self.within(&connection, told).await,
             Err(error) => Err(failed(error).into()),

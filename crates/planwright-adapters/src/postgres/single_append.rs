@@ -12,6 +12,7 @@
 use super::commit::{COMMIT_TIMEOUT, Doubt, Value};
 use super::fault::{describe, is_broken};
 use super::hosts::Wire;
+use super::kept_statements::set_plans_by_indexes;
 use super::pool::{Pool, share_open_lock};
 use super::rows::number;
 use super::single_statements::{FIRST, FIRST_TYPES, KnownJournals, MAX_NEXT, next, next_types};
@@ -43,18 +44,10 @@ const OPEN_PAUSE: Duration = Duration::from_secs(5);
 /// The time after which a connection of another runtime is not waited for.
 const LEFT: Duration = Duration::from_secs(1);
 
-/// The settings that the transactions of the writers make for themselves. The plan of the statement is made once, perhaps
-/// while the tables are empty: it must be the one for full tables, which is by the indexes. Compiling it costs more than it
-/// saves.
+/// The settings that the transactions of the writers make for themselves.
 const SETTINGS: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE; \
      SET lock_timeout = '10s'; \
-     SET statement_timeout = '15s'; \
-     SET plan_cache_mode = force_generic_plan; \
-     SET enable_seqscan = off; \
-     SET enable_bitmapscan = off; \
-     SET enable_hashjoin = off; \
-     SET enable_mergejoin = off; \
-     SET jit = off";
+     SET statement_timeout = '15s'";
 
 /// As [`SETTINGS`], where the server would answer before a commit is durable.
 const DURABLE: &str = "SET synchronous_commit = on";
@@ -287,7 +280,8 @@ impl OpenConnection {
         let connected = shared.pool.connect().await;
         let (client, mut wire) = connected.map_err(|error| error.describe())?;
         let preparing = async {
-            client.batch_execute(SETTINGS).await?;
+            let settings = format!("{SETTINGS}{}", set_plans_by_indexes());
+            client.batch_execute(&settings).await?;
             if !shared.transactions.is_durable() {
                 client.batch_execute(DURABLE).await?;
             }

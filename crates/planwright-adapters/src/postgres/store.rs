@@ -6,11 +6,12 @@ use super::artifacts::RecentArtifacts;
 use super::commit::{ANSWER_TIMEOUT, Patience, SILENT, Transactions, Value};
 use super::fault::{Stop, store_error};
 use super::hosts::Hosts;
+use super::kept_statements::KeepingClient;
 use super::listener;
 use super::location::{Direct, Location};
 use super::open_error::OpenPostgresError;
 use super::owners::Owners;
-use super::pool::{Pool, Presence};
+use super::pool::{Planned, Pool, Presence};
 use super::schema;
 use super::single_append::SingleAppends;
 use super::tls::Connector;
@@ -66,13 +67,34 @@ impl Shared {
         sql: &str,
         values: &[(Value<'_>, Type)],
     ) -> Result<Vec<Row>, StoreError> {
+        self.ask(sql, values, Planned::ForValues).await
+    }
+
+    /// As [`Shared::rows`], with a statement that is asked often: it is planned once, by the indexes.
+    pub(super) async fn kept_rows(
+        &self,
+        sql: &str,
+        values: &[(Value<'_>, Type)],
+    ) -> Result<Vec<Row>, StoreError> {
+        self.ask(sql, values, Planned::Once).await
+    }
+
+    async fn ask(
+        &self,
+        sql: &str,
+        values: &[(Value<'_>, Type)],
+        planned: Planned,
+    ) -> Result<Vec<Row>, StoreError> {
         let mut patience = Patience::new(READ_PATIENCE);
         loop {
-            let error = match self.pool.get().await {
+            let error = match self.pool.lend(planned).await {
                 Ok(connection) => {
-                    let asked = connection.query_typed(sql, values);
+                    let asked = connection.keeping().query(sql, values);
                     match tokio::time::timeout(ANSWER_TIMEOUT, asked).await {
-                        Ok(Ok(rows)) => return Ok(rows),
+                        Ok(Ok(rows)) => {
+                            connection.keeping().prepare_due().await;
+                            return Ok(rows);
+                        }
                         Ok(Err(error)) => {
                             let reason = store_error(&error, self.pool.place());
                             if !connection.discard_broken(&error) {
@@ -106,6 +128,15 @@ impl Shared {
         Ok(self.rows(sql, values).await?.into_iter().next())
     }
 
+    /// As [`Shared::row`], with a statement that is asked often.
+    pub(super) async fn kept_row(
+        &self,
+        sql: &str,
+        values: &[(Value<'_>, Type)],
+    ) -> Result<Option<Row>, StoreError> {
+        Ok(self.kept_rows(sql, values).await?.into_iter().next())
+    }
+
     /// Does `work` with `data` in one transaction, again where it has to be begun anew.
     pub(super) async fn transact<D, T, E, F>(&self, data: &D, work: F) -> Result<T, E>
     where
@@ -113,7 +144,21 @@ impl Shared {
         E: From<StoreError>,
         F: for<'c> Fn(&'c Client, &'c D) -> BoxFuture<'c, Result<T, Stop<E>>>,
     {
-        self.transactions.run(&self.pool, data, work).await
+        let pool = (&*self.pool, Planned::ForValues);
+        self.transactions
+            .run(pool, data, |client, data| work(client.plain(), data))
+            .await
+    }
+
+    /// As [`Shared::transact`], with statements that are used often.
+    pub(super) async fn transact_kept<D, T, E, F>(&self, data: &D, work: F) -> Result<T, E>
+    where
+        D: Sync,
+        E: From<StoreError>,
+        F: for<'c> Fn(KeepingClient<'c>, &'c D) -> BoxFuture<'c, Result<T, Stop<E>>>,
+    {
+        let pool = (&*self.pool, Planned::Once);
+        self.transactions.run(pool, data, work).await
     }
 
     /// Makes one statement in a transaction, and tells other processes about it.
@@ -133,13 +178,7 @@ impl Shared {
         sql: &str,
         values: &[(Value<'_>, Type)],
     ) -> Result<Vec<Row>, StoreError> {
-        let data = (sql, values);
-        self.transact(&data, |client, (sql, values)| {
-            Box::pin(
-                async move { Ok::<_, Stop<StoreError>>(client.query_typed(sql, values).await?) },
-            )
-        })
-        .await
+        self.transactions.run_one(&self.pool, sql, values).await
     }
 }
 

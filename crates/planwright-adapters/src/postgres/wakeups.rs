@@ -4,7 +4,7 @@
 //! each other. Many commits share one: that something changed is said at once unless it was said often just before; mail
 //! and offers do not wait. A process that dies in between is what the slow look is for.
 
-use super::pool::Pool;
+use super::pool::{Planned, Pool};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -28,8 +28,10 @@ const LOOKS_PER_WAKE: u32 = 10;
 pub(super) enum News {
     Change,
     Mail,
-    /// An offer to workers was made, claimed or answered.
+    /// A worker can take an offer.
     Offer,
+    /// Something was said of an offer that was made.
+    Answer,
 }
 
 #[derive(Debug)]
@@ -39,9 +41,11 @@ pub(super) struct Wakeups {
     changes: watch::Sender<u64>,
     mail: watch::Sender<u64>,
     offers: watch::Sender<u64>,
+    answers: watch::Sender<u64>,
     unsent_change: AtomicBool,
     unsent_mail: AtomicBool,
     unsent_offer: AtomicBool,
+    unsent_answer: AtomicBool,
     unsent: Notify,
     looking: AtomicBool,
     /// Whether the connection for news is there, and with it the locks on it.
@@ -56,9 +60,11 @@ impl Wakeups {
             changes: watch::Sender::new(0),
             mail: watch::Sender::new(0),
             offers: watch::Sender::new(0),
+            answers: watch::Sender::new(0),
             unsent_change: AtomicBool::new(false),
             unsent_mail: AtomicBool::new(false),
             unsent_offer: AtomicBool::new(false),
+            unsent_answer: AtomicBool::new(false),
             unsent: Notify::new(),
             looking: AtomicBool::new(false),
             listens: AtomicBool::new(false),
@@ -87,6 +93,10 @@ impl Wakeups {
         self.offers.subscribe()
     }
 
+    pub(super) fn answers(&self) -> watch::Receiver<u64> {
+        self.answers.subscribe()
+    }
+
     /// Tells this process and the others that something was committed.
     pub(super) fn announce(&self, news: News) {
         self.wake(news);
@@ -94,6 +104,7 @@ impl Wakeups {
             News::Change => &self.unsent_change,
             News::Mail => &self.unsent_mail,
             News::Offer => &self.unsent_offer,
+            News::Answer => &self.unsent_answer,
         };
         // The task that sends is woken once for all that is said until it has sent.
         if !unsent.swap(true, Ordering::AcqRel) {
@@ -108,6 +119,7 @@ impl Wakeups {
             News::Mail => self.mail.send_modify(|count| *count += 1),
             // Those who wait for entries have nothing to read because of an offer.
             News::Offer => return self.offers.send_modify(|count| *count += 1),
+            News::Answer => return self.answers.send_modify(|count| *count += 1),
         }
         self.changes.send_modify(|count| *count += 1);
     }
@@ -119,6 +131,7 @@ impl Wakeups {
             self.wake(match kind {
                 "mail" => News::Mail,
                 "offer" => News::Offer,
+                "answer" => News::Answer,
                 _ => News::Change,
             });
         }
@@ -128,6 +141,7 @@ impl Wakeups {
     pub(super) fn wake_all(&self) {
         self.wake(News::Mail);
         self.wake(News::Offer);
+        self.wake(News::Answer);
     }
 
     /// Sends news to other processes for as long as the store is open.
@@ -146,22 +160,25 @@ impl Wakeups {
             let mail = self.unsent_mail.swap(false, Ordering::AcqRel);
             let change = self.unsent_change.swap(false, Ordering::AcqRel);
             let offer = self.unsent_offer.swap(false, Ordering::AcqRel);
+            let answer = self.unsent_answer.swap(false, Ordering::AcqRel);
             // Mail is a change too.
             let kinds = [
                 (mail, "mail"),
                 (change && !mail, "change"),
                 (offer, "offer"),
+                (answer, "answer"),
             ];
             for (_, kind) in kinds.into_iter().filter(|(is_due, _)| *is_due) {
                 let payload = format!("{kind} {}", self.instance);
                 // News that cannot be sent is found by the slow look of those who wait.
-                let Ok(connection) = pool.get().await else {
+                let Ok(connection) = pool.lend(Planned::Once).await else {
                     continue;
                 };
                 let values: [(super::commit::Value<'_>, Type); 2] =
                     [(&CHANNEL, Type::TEXT), (&payload, Type::TEXT)];
-                if let Err(error) = connection.query_typed(sql, &values).await {
-                    connection.discard_broken(&error);
+                match connection.keeping().query(sql, &values).await {
+                    Ok(_) => connection.keeping().prepare_due().await,
+                    Err(error) => drop(connection.discard_broken(&error)),
                 }
             }
             let now = Instant::now();
@@ -171,7 +188,8 @@ impl Wakeups {
     }
 
     fn is_urgent(&self) -> bool {
-        self.unsent_mail.load(Ordering::Acquire) || self.unsent_offer.load(Ordering::Acquire)
+        let urgent = [&self.unsent_mail, &self.unsent_offer, &self.unsent_answer];
+        urgent.iter().any(|unsent| unsent.load(Ordering::Acquire))
     }
 
     /// Returns whether the caller is the first to ask, and has to start looking.

@@ -76,6 +76,27 @@ impl Database {
     pub(crate) fn sql(&self, statements: &str) -> String {
         server().sql(&self.name, statements)
     }
+
+    /// Has the server log each statement of connections that are made from now on, while this is used.
+    pub(crate) fn log_statements(&self, logged: bool) {
+        server().sql("postgres", "ALTER SYSTEM SET log_line_prefix = '[%d] '");
+        server().sql("postgres", "SELECT pg_reload_conf()");
+        let set = match logged {
+            true => "SET log_statement = 'all'",
+            false => "RESET log_statement",
+        };
+        self.sql(&format!("ALTER DATABASE {} {set}", self.name));
+    }
+
+    /// The statements that were logged, each after the name under which it was prepared, or `<unnamed>`.
+    pub(crate) fn logged(&self) -> Vec<(String, String)> {
+        let own = format!("[{}] LOG:  execute ", self.name);
+        let log = server().log();
+        let statements = log.lines().filter_map(|line| line.split_once(&own));
+        let parts = statements.filter_map(|(_, statement)| statement.split_once(": "));
+        let parts = parts.map(|(name, sql)| (name.to_owned(), sql.to_owned()));
+        parts.collect()
+    }
 }
 
 impl Drop for Database {

@@ -77,7 +77,7 @@ async fn a_server_that_crashes_loses_and_doubles_nothing() {
     restarting.join().unwrap();
 }
 
-fn through(proxy: &Proxy, database: &Database) -> PostgresStore {
+pub(crate) fn through(proxy: &Proxy, database: &Database) -> PostgresStore {
     let port = server().port();
     let url = database
         .url()

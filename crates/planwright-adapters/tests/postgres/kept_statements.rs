@@ -4,27 +4,14 @@ use crate::chains::Chain;
 use crate::databases::Database;
 use planwright_adapters::postgres::PostgresStore;
 use planwright_engine::port::Journal as _;
-use planwright_testing::postgres::server;
 use planwright_testing::wait::wait_until;
 
 /// Statements of a transaction that appends to the journal of a plan, after those that begin it.
-const LOCK: &str = "SELECT 1 FROM planwright.streams";
+const LOCK: &str = "SELECT 1 FROM planwright.streams WHERE name = ANY($1) ORDER BY name FOR UPDATE";
 const INSERT: &str = "INSERT INTO planwright.entries";
 
 /// Rows that were read, by an index or without one.
 const READ: &str = "coalesce(idx_tup_fetch, 0) + seq_tup_read";
-
-/// How often the log has this statement, under a name and without one.
-fn count(log: &str, database: &Database, sql: &str) -> (usize, usize) {
-    let lines = || {
-        let own = format!("[{}] LOG:  execute ", database.name());
-        log.lines()
-            .filter_map(move |line| Some(line.split_once(&own)?.1.to_owned()))
-            .filter(|statement| statement.contains(sql))
-    };
-    let unnamed = lines().filter(|line| line.starts_with("<unnamed>")).count();
-    (lines().count() - unnamed, unnamed)
-}
 
 async fn append(store: &PostgresStore, chain: &mut Chain, times: usize) {
     for turn in 0..times {
@@ -35,25 +22,22 @@ async fn append(store: &PostgresStore, chain: &mut Chain, times: usize) {
 #[tokio::test]
 async fn what_a_writer_uses_often_is_planned_once() {
     let database = Database::new();
-    let logs = "log_statement = 'all'";
-    server().sql("postgres", "ALTER SYSTEM SET log_line_prefix = '[%d] '");
-    server().sql("postgres", "SELECT pg_reload_conf()");
-    database.sql(&format!("ALTER DATABASE {} SET {logs}", database.name()));
+    database.log_statements(true);
     let store = database.open();
     let mut chain = Chain::of("plan/p");
     append(&store, &mut chain, 100).await;
-    let log = server().log();
-    for sql in [LOCK, INSERT] {
-        let (named, unnamed) = count(&log, &database, sql);
-        // One that was crossed by another is begun anew.
-        assert!(named + unnamed >= 100, "{sql}: {named} and {unnamed}");
+    let logged = database.logged();
+    for wanted in [LOCK, INSERT] {
+        let names = logged
+            .iter()
+            .filter(|(_, sql)| sql.starts_with(wanted))
+            .map(|(name, _)| name);
+        let (unnamed, named): (Vec<_>, Vec<_>) = names.partition(|name| *name == "<unnamed>");
+        assert_eq!(named.len() + unnamed.len(), 100, "{wanted}");
         // Four writers, each with the first uses of a connection of its own.
-        assert!(named >= 80, "{sql}: {named} of 100");
+        assert!(named.len() >= 80, "{wanted}: {} of 100", named.len());
     }
-    database.sql(&format!(
-        "ALTER DATABASE {} RESET log_statement",
-        database.name()
-    ));
+    database.log_statements(false);
 }
 
 #[tokio::test]

@@ -1,9 +1,22 @@
 //! What an append costs does not grow with the journal that it is for, nor what a look at a plan costs with the other plans.
 
-use crate::chains::Chain;
+use crate::alone::MARKS;
+use crate::chains::{Chain, artifacts};
 use crate::databases::Database;
-use planwright_engine::port::{Append, FeedOf, Journal as _, Position, StreamIndex as _};
+use futures::future::try_join_all;
+use planwright_adapters::demo::Demo;
+use planwright_adapters::toolbox::{InProcessServer, Toolbox, ToolboxOptions};
+use planwright_core::plan::{Bounds, Document};
+use planwright_core::principal::{Assurance, Principal};
+use planwright_core::run::Shown;
+use planwright_core::time::Timestamp;
+use planwright_engine::port::{
+    Append, Artifacts as _, FeedOf, Journal as _, Position, RetentionStore as _, StreamIndex as _,
+};
+use planwright_engine::{Engine, RunOptions};
 use planwright_testing::wait::wait_until;
+use serde_json::Map;
+use std::sync::Arc;
 
 /// Entries of the long journal, and appends that are counted.
 const LONG: usize = 3_000;
@@ -97,4 +110,72 @@ async fn a_look_at_a_plan_reads_nothing_of_the_others() {
     wait_until("the figures of the looks", || read() > counted);
     let looked = read() - counted;
     assert!(looked < LOOKS * 100, "{looked} blocks were read");
+}
+
+/// A plan that is wider than its limit: its steps start in an order that rests on times of earlier runs.
+fn wide(number: usize) -> Document {
+    let plan = format!(
+        r#"{{"id":"wide-{number}","title":"wide","limits":{{"maxConcurrency":1}},"steps":[
+           {{"id":"a","tool":"demo.echo","args":{{"value":1}}}},{{"id":"b","tool":"demo.echo","args":{{"value":2}}}}]}}"#
+    );
+    Document::read(plan.as_bytes(), &Bounds::default()).unwrap()
+}
+
+#[tokio::test]
+async fn runs_that_start_at_once_look_for_times_of_other_plans_once() {
+    const WIDE: usize = 20;
+    let database = Database::new();
+    let store = Arc::new(database.open());
+    let person = Principal::person("ada");
+    let mut ids = Vec::new();
+    let servers: [Arc<dyn InProcessServer>; 1] = [Arc::new(Demo)];
+    let tools = Arc::new(Toolbox::new(servers, ToolboxOptions::default()).unwrap());
+    let artifacts = Arc::new(artifacts(&store));
+    drop(store);
+    database.log_statements(true);
+    let store = Arc::new(database.open());
+    let engine = Engine::builder(tools).store(store, artifacts).build();
+    for number in 0..WIDE {
+        let plans = engine.plans();
+        let (review, _) = plans.propose(wide(number), &person).await.unwrap();
+        let shown = Shown::Version(review.current().number);
+        let id = review.id().clone();
+        plans
+            .approve(&id, &Map::new(), shown, &person, Assurance::Program)
+            .await
+            .unwrap();
+        ids.push(id);
+    }
+    let runs = engine.runs();
+    let starting = ids
+        .iter()
+        .map(|id| runs.start(id, RunOptions::new(person.clone())));
+    for handle in try_join_all(starting).await.unwrap() {
+        let mut handle = handle;
+        handle.wait().await.unwrap();
+    }
+    let of_plans = "FROM planwright.streams WHERE kind = 'run' AND plan = $1";
+    let logged = database.logged();
+    let looks = logged.iter().filter(|(_, sql)| sql.contains(of_plans));
+    let looks = looks.count();
+    // The runs of each other plan in one look, and those of its own plan with each start.
+    assert!((WIDE - 1..3 * WIDE).contains(&looks), "{looks} looks");
+    database.log_statements(false);
+}
+
+#[tokio::test]
+async fn a_value_that_was_put_a_moment_ago_is_not_put_again_unless_it_was_removed() {
+    let database = Database::new();
+    let store = Arc::new(database.open());
+    let artifacts = artifacts(&store);
+    let marks = || database.sql(MARKS);
+    let kept = artifacts.put(b"value".to_vec()).await.unwrap();
+    let before = marks();
+    assert_eq!(artifacts.put(b"value".to_vec()).await.unwrap(), kept);
+    assert_eq!(marks(), before, "it was put again");
+    let later = Timestamp::from_millis(i64::MAX / 2);
+    let removed = store.remove_unused_artifacts(later, false).await.unwrap();
+    assert_eq!(removed.files, 1);
+    assert_eq!(artifacts.put(b"value".to_vec()).await.unwrap(), kept);
+    assert_eq!(artifacts.get(&kept).await.unwrap(), b"value");
 }

@@ -5,6 +5,8 @@ mod alone;
 #[cfg(test)]
 mod chains;
 #[cfg(test)]
+mod claims;
+#[cfg(test)]
 mod databases;
 #[cfg(test)]
 mod encryption;

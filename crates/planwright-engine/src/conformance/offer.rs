@@ -398,19 +398,27 @@ pub async fn an_offer_that_is_returned_can_be_claimed_again(subject: OfferingSto
     assert!(is_over(answered.await));
 }
 
-pub async fn news_come_with_every_change_of_an_offer(subject: OfferingStore) {
-    let mut news = subject.offers.offer_news();
-    news.borrow_and_update();
-    let (_, _offers) = offered(&subject, &["a"]).await;
-    news.changed().await.unwrap();
+pub async fn workers_hear_of_offers_and_owners_of_answers(subject: OfferingStore) {
+    let mut made = subject.offers.offer_news();
+    let mut said = subject.offers.answer_news();
+    made.borrow_and_update();
+    let (_, offers) = offered(&subject, &["a"]).await;
+    made.changed().await.unwrap();
     let claimed = claim(&subject, "worker", LONG).await.unwrap();
-    news.changed().await.unwrap();
+    subject.offers.return_offer(&claimed.claim).await.unwrap();
+    made.changed().await.unwrap();
+    let claimed = claim(&subject, "worker", LONG).await.unwrap();
+    said.borrow_and_update();
+    let withdrawn = subject.offers.withdraw_offer(&offers[0].key);
+    withdrawn.await.unwrap();
+    said.changed().await.unwrap();
+    said.borrow_and_update();
     subject
         .offers
         .answer_offer(&claimed.claim, b"x".to_vec())
         .await
         .unwrap();
-    news.changed().await.unwrap();
+    said.changed().await.unwrap();
 }
 
 pub async fn a_worker_is_listed_with_what_it_does(subject: OfferingStore) {
@@ -488,7 +496,7 @@ macro_rules! offer_laws {
             a_lost_claim_writes_nothing,
             an_offer_that_is_withdrawn_goes_to_no_worker,
             an_offer_that_is_returned_can_be_claimed_again,
-            news_come_with_every_change_of_an_offer,
+            workers_hear_of_offers_and_owners_of_answers,
             a_worker_is_listed_with_what_it_does,
             the_version_of_the_workers_differs_once_one_has_other_tools_or_drains,
         }

@@ -15,8 +15,10 @@ use tokio::time::Instant;
 
 /// How often offers are looked at if nothing is heard of them.
 const SLOW_LOOK: Duration = Duration::from_secs(1);
-/// News that come together cost one look.
+/// News that come within this time of the last look wait for the next one, and cost it together.
 const GATHER: Duration = Duration::from_millis(1);
+/// An offer that was just made has nothing to say. What was said before it was watched is looked at after this time.
+const FIRST_LOOK: Duration = Duration::from_millis(5);
 /// An offer that no worker has taken for so long says so.
 const UNTAKEN: Duration = Duration::from_secs(5);
 /// A notice is sent again after so long without a claim: the broker may have lost what it had.
@@ -144,7 +146,7 @@ impl Context {
 
 /// Looks until nothing waits any more.
 async fn look(context: Weak<Context>, offers: Arc<dyn Offers>) {
-    let mut news = offers.offer_news();
+    let mut news = offers.answer_news();
     let mut checked = BTreeMap::new();
     loop {
         let Some(context) = context.upgrade() else {
@@ -169,12 +171,17 @@ async fn look(context: Weak<Context>, offers: Arc<dyn Offers>) {
         if let Err(error) = look_once(&context, &*offers, looks, &mut checked).await {
             tracing::debug!(%error, "offers cannot be looked at");
         }
+        let looked_at = Instant::now();
+        let first_look = async {
+            added.await;
+            tokio::time::sleep(FIRST_LOOK).await;
+        };
         tokio::select! {
             _ = news.changed() => {}
-            () = added => {}
+            () = first_look => {}
             () = tokio::time::sleep(SLOW_LOOK) => {}
         }
-        tokio::time::sleep(GATHER).await;
+        tokio::time::sleep_until(looked_at + GATHER).await;
     }
 }
 

@@ -309,8 +309,12 @@ pub trait Offers: Send + Sync + fmt::Debug {
         number: u32,
     ) -> BoxFuture<'a, Result<Option<Vec<u8>>, ClaimError>>;
 
-    /// Changes its value whenever an offer may have changed, also by another process.
+    /// Changes its value whenever there may be an offer to claim, also one that another process made.
     fn offer_news(&self) -> watch::Receiver<u64>;
+
+    /// Changes its value whenever something may have been said of an offer, also by another process: that it is answered or not
+    /// wanted any more, what its tool asks, and the reply to that. No process is woken by a claim.
+    fn answer_news(&self) -> watch::Receiver<u64>;
 
     /// Makes a worker known, and shows that it is alive for as long as the store is open.
     fn register_worker(&self, record: WorkerRecord) -> BoxFuture<'_, Result<(), StoreError>>;

@@ -117,7 +117,7 @@ impl Asker {
             number: *last,
             asked,
         };
-        let mut news = self.offers.offer_news();
+        let mut news = self.offers.answer_news();
         self.write(&question).await?;
         loop {
             news.borrow_and_update();

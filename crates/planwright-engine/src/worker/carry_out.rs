@@ -83,7 +83,7 @@ pub(super) async fn carry_out(
 impl Held {
     /// Renews the claim. Returns when it is over.
     async fn keep(&self) {
-        let mut news = self.offers.offer_news();
+        let mut news = self.offers.answer_news();
         let clock = Arc::clone(&self.context.ports.clock);
         let mut pause = self.tenure.ttl() / 3;
         loop {
