@@ -23,6 +23,7 @@ mod inspect;
 mod known_streams;
 mod lease;
 mod lock_holder;
+mod log_room;
 mod open;
 mod open_error_kind;
 mod outbox;

@@ -21,6 +21,7 @@ use super::identity::Belonging;
 use super::known_streams::KnownStreams;
 use super::lease;
 use super::lock_holder::find_lock_holder;
+use super::log_room::LogRoom;
 use super::open::Options;
 use super::owner::Owners;
 use super::probe;
@@ -38,7 +39,7 @@ use planwright_engine::port::{
 use rusqlite::Connection;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -220,6 +221,10 @@ pub(super) struct Writer {
     logged_pages: u64,
     wrote: bool,
     groups: u32,
+    /// Groups that were committed since the log was last emptied, as far as they are counted.
+    groups_in_log: u32,
+    /// Room that is made in the log, or was.
+    log_room: Option<LogRoom>,
     cut_heads_at: u64,
     /// A caller has asked the writer's thread for maintenance, and it has not come to it yet.
     maintenance_asked: bool,
@@ -261,6 +266,21 @@ fn next(queue: &mut mpsc::Receiver<Request>) -> Option<Request> {
     }
 }
 
+/// Takes the lock, unless its holder has more to do than to let go of it. The writer's thread does that a moment after it has
+/// answered: a caller that came too early, and queued its request because of it, would come too early with each one after it.
+fn lock_soon(writer: &Mutex<Writer>) -> Option<MutexGuard<'_, Writer>> {
+    let started = Instant::now();
+    loop {
+        match writer.try_lock() {
+            Ok(writer) => return Some(writer),
+            Err(TryLockError::WouldBlock) if started.elapsed() < WAKEFUL => {
+                std::thread::yield_now();
+            }
+            Err(TryLockError::WouldBlock | TryLockError::Poisoned(_)) => return None,
+        }
+    }
+}
+
 impl Writer {
     pub(super) fn new(
         (connection, cipher): (Connection, Arc<Cipher>),
@@ -291,6 +311,8 @@ impl Writer {
             logged_pages: 0,
             wrote: false,
             groups: 0,
+            groups_in_log: 0,
+            log_room: None,
             cut_heads_at: options.max_heads_bytes,
             maintenance_asked: false,
             options,
@@ -330,7 +352,7 @@ impl Writer {
     /// commit of this process, for another process, or for a disk that is slow. Then the request
     /// comes back, to be queued. Returns whether the thread has to be asked for maintenance.
     pub(super) fn try_commit_now(writer: &Mutex<Self>, request: Request) -> Result<bool, Request> {
-        let Ok(mut writer) = writer.try_lock() else {
+        let Some(mut writer) = lock_soon(writer) else {
             return Err(request);
         };
         if writer.fence.is_down()
@@ -500,6 +522,7 @@ impl Writer {
         crash::point("store: after commit");
         self.wrote = true;
         self.groups += 1;
+        self.groups_in_log = self.groups_in_log.saturating_add(1);
         let last = |at: usize| {
             !self.touched[at + 1..]
                 .iter()

@@ -23,6 +23,8 @@ mod known_streams;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
+mod log_room;
+#[cfg(test)]
 mod objects;
 #[cfg(test)]
 mod opening;

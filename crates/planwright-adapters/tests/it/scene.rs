@@ -45,6 +45,13 @@ impl Scene {
             .unwrap();
     }
 
+    /// The pages that were written since the log was empty.
+    pub(crate) fn pages_in_log(&self) -> u64 {
+        let db = rusqlite::Connection::open(self.path()).unwrap();
+        db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(1))
+            .unwrap()
+    }
+
     /// Opens it with its passphrase; a new one is made encrypted.
     pub(crate) fn open_sealed(&self) -> SqliteStore {
         SqliteStore::open_with(sealed(self.path())).unwrap()

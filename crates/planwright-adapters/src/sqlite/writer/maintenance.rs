@@ -2,6 +2,7 @@
 
 use super::Writer;
 use crate::sqlite::fault::{describe, is_io_failure};
+use crate::sqlite::log_room::LogRoom;
 use crate::sqlite::open::checkpoint;
 use planwright_core::journal::Head;
 use rusqlite::Connection;
@@ -12,12 +13,29 @@ const CHECKPOINT_PAGES: u64 = 1000;
 /// A log larger than this is emptied before leaving, because the next one to open has to read all
 /// of it.
 const MAX_LOG_LEFT_BYTES: u64 = 1024 * 1024;
+/// Room is made in the log for a process that has committed so many groups.
+const GROUPS_BEFORE_ROOM: u32 = 32;
 /// The number of groups committed between two looks at the size of the heads file.
 const GROUPS_PER_LOOK: u32 = 64;
 
 impl Writer {
     pub(super) fn is_maintenance_due(&mut self) -> bool {
-        self.logged_pages >= CHECKPOINT_PAGES || self.is_heads_file_long()
+        self.logged_pages >= CHECKPOINT_PAGES
+            || self.is_log_room_wanted()
+            || self.is_heads_file_long()
+    }
+
+    /// A short command leaves the log as it is.
+    fn is_log_room_wanted(&self) -> bool {
+        self.log_room.is_none() && self.groups_in_log >= GROUPS_BEFORE_ROOM
+    }
+
+    fn make_log_room(&mut self) {
+        self.groups_in_log = 0;
+        match LogRoom::make(&self.options.beside("-wal")) {
+            Ok(room) => self.log_room = Some(room),
+            Err(error) => tracing::debug!(%error, "there is no room made in the log"),
+        }
     }
 
     /// Looks at the size of the heads file after every so many groups.
@@ -47,6 +65,9 @@ impl Writer {
         if self.is_heads_file_long() {
             self.groups = 0;
             self.cut_heads();
+        }
+        if self.is_log_room_wanted() {
+            self.make_log_room();
         }
     }
 
@@ -90,6 +111,9 @@ impl Writer {
         self.connection
             .busy_timeout(Duration::from_millis(100))
             .map_err(text)?;
+        // The log is empty afterwards: there is room to be made again, and none while it is looked at.
+        self.log_room = None;
+        self.groups_in_log = 0;
         let result = checkpoint(&self.connection, "TRUNCATE");
         let complete = self.note_checkpoint(result);
         let begun = if complete {
@@ -116,6 +140,7 @@ impl Writer {
 
     /// Leaves a short log behind, if that needs no waiting.
     pub(super) fn leave(&mut self) {
+        self.log_room = None;
         if !self.fence.is_down()
             && self.wrote
             && self.log_bytes() > MAX_LOG_LEFT_BYTES
