@@ -1,8 +1,9 @@
 //! Files written for people and other programs from the journal: `.plans/<id>/plan.json`,
 //! `plan.md`, `session.jsonl`, and `artifacts/` with what is too large for the plan.
 //!
-//! They are never read back as the truth. Each is replaced whole: a draft beside it, synced,
-//! renamed over it, and the directory synced once for all of them.
+//! They are never read back as the truth. Each is replaced whole: a draft beside it, synced, and
+//! renamed over it. The directory is not synced, which would be a commit of the file system for each
+//! command: after a power loss there is the new file or the one before it, and either is whole.
 
 use super::atomic::{WriteFileError, create_directory};
 use planwright_core::digest::Digest;
@@ -105,14 +106,8 @@ impl Projection {
     }
 
     /// Makes the drafts durable, all at the same time, and puts them in place.
-    pub fn publish(&self, drafts: Vec<Draft>) -> Result<(), WriteFileError> {
-        let mut directories: BTreeSet<PathBuf> = drafts
-            .iter()
-            .filter_map(|draft| draft.target.parent().map(Path::to_owned))
-            .collect();
-        directories.insert(self.directory.clone());
-        let synced: Vec<Result<(), WriteFileError>> = std::thread::scope(|scope| {
-            let mut drafts = drafts;
+    pub fn publish(mut drafts: Vec<Draft>) -> Result<(), WriteFileError> {
+        std::thread::scope(|scope| {
             let last = drafts.pop();
             let others: Vec<_> = drafts
                 .into_iter()
@@ -124,13 +119,7 @@ impl Projection {
                 Err(panic) => std::panic::resume_unwind(panic),
             });
             joined.chain(last).collect()
-        });
-        synced.into_iter().collect::<Result<(), _>>()?;
-        for path in directories {
-            let synced = File::open(&path).and_then(|directory| directory.sync_all());
-            synced.map_err(|source| WriteFileError::Io { path, source })?;
-        }
-        Ok(())
+        })
     }
 
     /// Removes the files, those of the `stored` parts among them, and the directory if nothing else
@@ -244,7 +233,7 @@ mod tests {
         let mut two = projection.draft(Projection::SESSION).unwrap();
         two.write_all(b"line\n").unwrap();
         assert!(!projection.path(Projection::PLAN_JSON).exists());
-        projection.publish(vec![one, two]).unwrap();
+        Projection::publish(vec![one, two]).unwrap();
         assert_eq!(
             std::fs::read(projection.path(Projection::PLAN_JSON)).unwrap(),
             b"{}"
@@ -287,9 +276,7 @@ mod tests {
     fn removing_spares_the_files_of_others() {
         let plans = tempfile::tempdir().unwrap();
         let projection = projection(plans.path());
-        projection
-            .publish(vec![projection.draft(Projection::PLAN_JSON).unwrap()])
-            .unwrap();
+        Projection::publish(vec![projection.draft(Projection::PLAN_JSON).unwrap()]).unwrap();
         std::fs::write(plans.path().join("p/notes.txt"), "mine").unwrap();
         projection.remove(&BTreeSet::new()).unwrap();
         assert_eq!(
@@ -308,7 +295,7 @@ mod tests {
             .unwrap()
             .unwrap();
         part.write_all(b"[1]").unwrap();
-        projection.publish(vec![part]).unwrap();
+        Projection::publish(vec![part]).unwrap();
         assert!(
             projection
                 .draft_stored("notes.json", &digest)

@@ -149,7 +149,7 @@ impl WorkspaceFiles {
             unused.remove(&file);
         }
         let publishing = tokio::task::spawn_blocking(move || {
-            let published = projection.publish(drafts);
+            let published = Projection::publish(drafts);
             let removed = projection.remove_stored(&unused);
             published.map_err(|error| planwright_engine::with_causes(&error))?;
             removed.map_err(|error| error.to_string())?;
