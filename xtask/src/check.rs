@@ -433,6 +433,11 @@ impl Lints {
 /// information, and a first build has nothing to go on from.
 pub(crate) fn build_quickly(command: &mut Command) -> &mut Command {
     command.env("CARGO_PROFILE_DEV_DEBUG", "0");
+    // Of an optimised crate's sixteen parts, each is optimised against the others: that takes half as long again, and
+    // makes nothing of ours faster. Four parts are enough for two processors.
+    command
+        .env("CARGO_PROFILE_DEV_LTO", "off")
+        .env("CARGO_PROFILE_DEV_CODEGEN_UNITS", "4");
     let earlier = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/debug/incremental");
     if !has_compiled_us(&earlier) && std::env::var_os("CARGO_INCREMENTAL").is_none() {
         command.env("CARGO_INCREMENTAL", "0");
