@@ -60,12 +60,20 @@ fn run(served: &Served, id: &str) -> Result<()> {
         .map(drop)
 }
 
-fn p99(mut times: Vec<Duration>) -> Result<Duration> {
-    times.sort();
-    times
-        .get(times.len() * 99 / 100)
-        .copied()
-        .context("nothing was measured")
+/// What half of the times, and what all but one in a hundred, do not exceed.
+#[derive(Clone, Copy)]
+pub(crate) struct Spread {
+    pub(crate) p50: Duration,
+    pub(crate) p99: Duration,
+}
+
+impl Spread {
+    fn of(mut times: Vec<Duration>) -> Result<Self> {
+        times.sort();
+        let at = |part: usize| times.get(times.len() * part / 100).copied();
+        let found = at(50).zip(at(99)).map(|(p50, p99)| Self { p50, p99 });
+        found.context("nothing was measured")
+    }
 }
 
 fn since(occurred_at: &Value) -> Result<Duration> {
@@ -117,7 +125,7 @@ fn told(served: &Served) -> Result<Duration> {
             );
             times.extend(heard);
         }
-        p99(times)
+        Ok(Spread::of(times)?.p99)
     })
 }
 
@@ -126,12 +134,12 @@ fn gated() -> Value {
 }
 
 fn approved(served: &Served) -> Result<Duration> {
-    approved_elsewhere(served, served)
+    Ok(approved_elsewhere(served, served)?.p99)
 }
 
 /// One approval after the other, of runs that left memory because they wait: begun and listened to
 /// at one service, approved at another, or at the same.
-pub(crate) fn approved_elsewhere(served: &Served, approver: &Served) -> Result<Duration> {
+pub(crate) fn approved_elsewhere(served: &Served, approver: &Served) -> Result<Spread> {
     let mut times = Vec::new();
     for number in 0..APPROVALS {
         let id = format!("approved-{number}");
@@ -151,7 +159,7 @@ pub(crate) fn approved_elsewhere(served: &Served, approver: &Served) -> Result<D
         wait_for("running")?;
         times.push(started.elapsed());
     }
-    p99(times)
+    Spread::of(times)
 }
 
 /// Many runs that wait for a person.
