@@ -1,5 +1,5 @@
 //! Room in the log, so that commits do not have to make it longer. A commit that does is one of the file system as well, which
-//! takes a disk a third more time.
+//! takes about as long again.
 //!
 //! SQLite reads a log up to the first frame that does not belong to it: the zeros behind it mean nothing. They are only ever
 //! appended to the file, so that what SQLite writes at the same time, here or in another process, stays as it is.
