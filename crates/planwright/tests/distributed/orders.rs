@@ -8,6 +8,7 @@ use planwright_testing::steps::{call, effect};
 use planwright_testing::wait::wait_until;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a request may be repeated until a service answers it.
@@ -128,6 +129,8 @@ fn insist(cluster: &Cluster, path: &str, body: &Value, key: &str) {
 
 /// Begins the ids of plans that are never run.
 pub(crate) const PROBE: &str = "probe";
+/// Counts them.
+static PROBES: AtomicUsize = AtomicUsize::new(0);
 
 /// Waits until both services know the tools of the workers: until a plan that names them can be approved.
 pub(crate) fn await_tools(cluster: &Cluster) {
@@ -136,11 +139,10 @@ pub(crate) fn await_tools(cluster: &Cluster) {
             host: service.address(),
             admin: cluster.admin.clone(),
         };
-        let mut probes = 0;
         let pause = Duration::from_millis(500);
         wait_until("the tools of the workers", || {
-            probes += 1;
-            let id = format!("{PROBE}-{}-{probes}", client.host.replace([':', '.'], "-"));
+            // A service of a later round may have the port of an earlier one.
+            let id = format!("{PROBE}-{}", PROBES.fetch_add(1, Ordering::Relaxed));
             client.plan(&id, steps(&id, &mut Dice::new(0)));
             let yes = json!({ "decision": "approve", "version": 1 });
             let reply = client.post(&format!("/plan/{id}/approve"), &yes);
