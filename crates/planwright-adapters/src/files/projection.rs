@@ -1,19 +1,25 @@
 //! Files written for people and other programs from the journal: `.plans/<id>/plan.json`,
 //! `plan.md`, `session.jsonl`, and `artifacts/` with what is too large for the plan.
 //!
-//! They are never read back as the truth. Each is replaced whole: a draft beside it, synced, and
-//! renamed over it. The directory is not synced, which would be a commit of the file system for each
+//! They are never read back as the truth. Each is replaced whole, unless it already says what it should: a draft
+//! beside it, synced, and renamed over it. The directory is not synced, which would be a commit of the file system for each
 //! command: after a power loss there is the new file or the one before it, and either is whole.
 
-use super::atomic::{WriteFileError, create_directory};
+use super::atomic::{WriteFileError, create_directory, create_temporary};
 use planwright_core::digest::Digest;
 use planwright_core::id::PlanId;
 use planwright_core::plan::is_stored_part_file;
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+
+/// A longer file is written to the disk while it is being made, whether or not it differs from the one in its place.
+const MAX_IN_MEMORY_BYTES: usize = 256 << 10;
+
+/// Of files and drafts: they are for their owner alone.
+const MODE: u32 = 0o600;
 
 /// The folder of archived plans.
 const ARCHIVE: &str = "archive";
@@ -79,7 +85,6 @@ impl Projection {
     }
 
     fn draft_of(target: PathBuf) -> Result<Draft, WriteFileError> {
-        let directory = target.parent().unwrap_or_else(|| Path::new("."));
         let failed = |source| WriteFileError::Io {
             path: target.clone(),
             source,
@@ -89,24 +94,16 @@ impl Projection {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             Ok(_) | Err(_) => {}
         }
-        let random =
-            getrandom::u64().map_err(|error| failed(io::Error::other(error.to_string())))?;
-        let path = directory.join(format!(".tmp-{random:016x}"));
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(failed)?;
         Ok(Draft {
-            path,
             target,
-            writer: BufWriter::with_capacity(64 << 10, file),
+            content: Content::InMemory(Vec::new()),
         })
     }
 
-    /// Makes the drafts durable, all at the same time, and puts them in place.
+    /// Makes the drafts durable, all at the same time, and puts them in place. A file that stays as it is is not written
+    /// again: most commands change one of a plan's three.
     pub fn publish(mut drafts: Vec<Draft>) -> Result<(), WriteFileError> {
+        drafts.retain(|draft| !draft.is_in_place());
         std::thread::scope(|scope| {
             let last = drafts.pop();
             let others: Vec<_> = drafts
@@ -179,20 +176,41 @@ fn create_plan_directory(path: &Path) -> Result<(), WriteFileError> {
 /// A file that is being written. Dropped without being published, it leaves nothing behind.
 #[derive(Debug)]
 pub struct Draft {
-    path: PathBuf,
     target: PathBuf,
-    writer: BufWriter<File>,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    InMemory(Vec<u8>),
+    OnDisk(Temporary),
 }
 
 impl Draft {
-    fn put(mut self) -> Result<(), WriteFileError> {
-        let put = self
-            .writer
-            .flush()
-            .and_then(|()| self.writer.get_ref().sync_all());
-        let put = put.and_then(|()| std::fs::rename(&self.path, &self.target));
+    /// Returns whether the file has this content already.
+    fn is_in_place(&self) -> bool {
+        let Content::InMemory(bytes) = &self.content else {
+            return false;
+        };
+        let is_alike = |found: &std::fs::Metadata| {
+            found.is_file()
+                && found.permissions().mode() & 0o777 == MODE
+                && found.len() == bytes.len() as u64
+        };
+        std::fs::symlink_metadata(&self.target).is_ok_and(|found| is_alike(&found))
+            && std::fs::read(&self.target).is_ok_and(|there| there == *bytes)
+    }
+
+    fn put(self) -> Result<(), WriteFileError> {
+        let Self { target, content } = self;
+        let put = match content {
+            Content::OnDisk(temporary) => temporary.put(&target),
+            Content::InMemory(bytes) => {
+                Temporary::with(&target, &bytes).and_then(|temporary| temporary.put(&target))
+            }
+        };
         put.map_err(|source| WriteFileError::Io {
-            path: self.target.clone(),
+            path: target,
             source,
         })
     }
@@ -200,25 +218,70 @@ impl Draft {
 
 impl Write for Draft {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer.write(bytes)
+        match &mut self.content {
+            Content::OnDisk(temporary) => return temporary.writer.write(bytes),
+            Content::InMemory(content) if content.len() + bytes.len() <= MAX_IN_MEMORY_BYTES => {
+                content.extend_from_slice(bytes);
+            }
+            Content::InMemory(content) => {
+                let mut temporary = Temporary::with(&self.target, content)?;
+                temporary.writer.write_all(bytes)?;
+                self.content = Content::OnDisk(temporary);
+            }
+        }
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
+        match &mut self.content {
+            Content::OnDisk(temporary) => temporary.writer.flush(),
+            Content::InMemory(_) => Ok(()),
+        }
     }
 }
 
-impl Drop for Draft {
+/// A file beside the one that it is to replace. It is removed unless it was put in place.
+#[derive(Debug)]
+struct Temporary {
+    path: PathBuf,
+    writer: BufWriter<File>,
+}
+
+impl Temporary {
+    /// Makes one for `target` that begins with these bytes.
+    fn with(target: &Path, bytes: &[u8]) -> io::Result<Self> {
+        let directory = target.parent().unwrap_or_else(|| Path::new("."));
+        let (path, file) = create_temporary(directory)?;
+        let mut temporary = Self {
+            path,
+            writer: BufWriter::with_capacity(64 << 10, file),
+        };
+        temporary.writer.write_all(bytes)?;
+        Ok(temporary)
+    }
+
+    fn put(mut self, target: &Path) -> io::Result<()> {
+        self.writer.flush()?;
+        self.writer.get_ref().sync_all()?;
+        std::fs::rename(&self.path, target)?;
+        // There is nothing under this name any more.
+        self.path.clear();
+        Ok(())
+    }
+}
+
+impl Drop for Temporary {
     fn drop(&mut self) {
-        // After the rename there is nothing under this name, and that is fine.
-        drop(std::fs::remove_file(&self.path));
+        if !self.path.as_os_str().is_empty() {
+            drop(std::fs::remove_file(&self.path));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::os::unix::fs::{MetadataExt as _, symlink};
 
     fn projection(plans: &Path) -> Projection {
         Projection::of(plans, &"p".parse().unwrap()).unwrap()
@@ -247,11 +310,61 @@ mod tests {
         assert_eq!(mode(plans.path().join("p")), 0o700);
     }
 
+    fn publish(projection: &Projection, content: &[u8]) -> u64 {
+        let mut draft = projection.draft(Projection::PLAN_JSON).unwrap();
+        draft.write_all(content).unwrap();
+        Projection::publish(vec![draft]).unwrap();
+        let path = projection.path(Projection::PLAN_JSON);
+        assert_eq!(std::fs::read(&path).unwrap(), content);
+        std::fs::metadata(path).unwrap().ino()
+    }
+
+    #[test]
+    fn a_file_that_stays_as_it_is_is_not_replaced() {
+        let plans = tempfile::tempdir().unwrap();
+        let projection = projection(plans.path());
+        let first = publish(&projection, b"{}");
+        assert_eq!(publish(&projection, b"{}"), first);
+        assert_ne!(publish(&projection, b"[]"), first);
+    }
+
+    #[test]
+    fn a_file_that_was_opened_to_others_is_replaced() {
+        let plans = tempfile::tempdir().unwrap();
+        let projection = projection(plans.path());
+        let first = publish(&projection, b"{}");
+        let path = projection.path(Projection::PLAN_JSON);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert_ne!(publish(&projection, b"{}"), first);
+        let mode = std::fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, MODE);
+    }
+
+    #[test]
+    fn a_long_file_is_written_to_the_disk_as_it_comes() {
+        let plans = tempfile::tempdir().unwrap();
+        let projection = projection(plans.path());
+        let mut draft = projection.draft(Projection::SESSION).unwrap();
+        let line = [b'x'; 1000];
+        let lines = MAX_IN_MEMORY_BYTES / line.len() + 2;
+        for _ in 0..lines {
+            draft.write_all(&line).unwrap();
+        }
+        assert!(matches!(draft.content, Content::OnDisk(_)));
+        Projection::publish(vec![draft]).unwrap();
+        let written = std::fs::read(projection.path(Projection::SESSION)).unwrap();
+        assert_eq!(written, line.repeat(lines));
+        let files = std::fs::read_dir(plans.path().join("p")).unwrap();
+        assert_eq!(files.count(), 1);
+    }
+
     #[test]
     fn a_draft_that_is_not_published_leaves_nothing() {
         let plans = tempfile::tempdir().unwrap();
         let projection = projection(plans.path());
-        drop(projection.draft(Projection::PLAN_MD).unwrap());
+        let mut draft = projection.draft(Projection::PLAN_MD).unwrap();
+        draft.write_all(&vec![0; MAX_IN_MEMORY_BYTES + 1]).unwrap();
+        drop(draft);
         assert_eq!(
             std::fs::read_dir(plans.path().join("p")).unwrap().count(),
             0
