@@ -1,9 +1,7 @@
 //! Leases as rows, by the clock of the database.
 
 use super::appending::millis;
-use super::commit::Value;
-use super::fault::Stop;
-use super::kept_statements::KeepingClient;
+use super::commit::{Alone, Value};
 use super::owners::Life;
 use super::rows::{NOW, number, unsigned};
 use super::store::{PostgresStore, Shared};
@@ -15,8 +13,8 @@ use planwright_engine::port::{
     AcquireError, AppendError, BoxFuture, Lease, Leases, OwnerId, StoreError,
 };
 use std::time::{Duration, Instant};
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Error, Row};
 
 /// The time in which it is decided whether a process that is missing is dead: after a start of the server that takes
 /// longest. The caller is told then that the run is held.
@@ -51,13 +49,29 @@ impl LeaseRow {
     }
 }
 
-/// What a transaction that wants a lease is about.
+/// A lease that is wanted.
 struct Wanted<'a> {
     run: &'a RunId,
     owner: &'a OwnerId,
     ttl: Duration,
     /// The row that the decision was made on.
     seen: Option<LeaseRow>,
+}
+
+impl Wanted<'_> {
+    /// The epoch that the lease will have.
+    fn epoch(&self) -> u64 {
+        self.seen.as_ref().map_or(0, |row| row.epoch) + 1
+    }
+
+    fn taken(&self, expires_at: i64) -> Lease {
+        Lease {
+            run: self.run.clone(),
+            owner: self.owner.clone(),
+            epoch: self.epoch(),
+            expires_at: Timestamp::from_millis(expires_at),
+        }
+    }
 }
 
 impl Shared {
@@ -107,12 +121,53 @@ impl Shared {
                 ttl,
                 seen,
             };
-            let taken = self
-                .transact_kept(&wanted, |client, wanted| Box::pin(take(client, wanted)))
-                .await?;
-            if let Some(lease) = taken {
+            if let Some(lease) = self.take(&wanted).await? {
                 self.wakeups.announce(News::Change);
                 return Ok(lease);
+            }
+        }
+    }
+
+    /// Takes a lease, if its row is still the one that was seen. Two that begin without a row meet at the primary key.
+    async fn take(&self, wanted: &Wanted<'_>) -> Result<Option<Lease>, StoreError> {
+        let run = wanted.run.as_str();
+        let epoch = number(wanted.epoch());
+        let ttl = millis(wanted.ttl);
+        let mut values: Vec<(Value<'_>, Type)> = vec![
+            (&run, Type::TEXT),
+            (&epoch, Type::INT8),
+            (&wanted.owner.0, Type::TEXT),
+            (&ttl, Type::INT8),
+        ];
+        let before = wanted.seen.as_ref().map(|row| row.owner.as_ref());
+        let before = before.map(|owner| owner.map(|owner| owner.0.as_str()));
+        let sql = match (&wanted.seen, &before) {
+            (Some(row), Some(owner)) => {
+                values.push((owner, Type::TEXT));
+                values.push((&row.expires_at, Type::INT8));
+                format!(
+                    "UPDATE planwright.leases SET epoch = $2, owner = $3, expires_at = {NOW} + $4 \
+                     WHERE run = $1 AND epoch = $2 - 1 AND owner IS NOT DISTINCT FROM $5 AND expires_at = $6 \
+                     RETURNING expires_at"
+                )
+            }
+            _ => format!(
+                "INSERT INTO planwright.leases (run, epoch, owner, expires_at) \
+                 VALUES ($1, $2, $3, {NOW} + $4) ON CONFLICT DO NOTHING RETURNING expires_at"
+            ),
+        };
+        match self
+            .transactions
+            .run_alone(&self.pool, &sql, &values)
+            .await?
+        {
+            Alone::Done(rows) => Ok(rows.first().map(|row| wanted.taken(row.get(0)))),
+            // It was taken, and another process may have taken it over since.
+            Alone::Unheard => {
+                let (row, _) = self.lease_row(wanted.run).await?;
+                let lease = row.and_then(|row| row.lease(wanted.run));
+                Ok(lease
+                    .filter(|lease| lease.epoch == wanted.epoch() && lease.owner == *wanted.owner))
             }
         }
     }
@@ -188,49 +243,6 @@ impl Shared {
             Life::Dead => None,
         })
     }
-}
-
-/// Takes a lease, if its row is still the one that was seen.
-async fn take(
-    client: KeepingClient<'_>,
-    wanted: &Wanted<'_>,
-) -> Result<Option<Lease>, Stop<AcquireError>> {
-    let run = wanted.run.as_str();
-    let found = find_locked(client, run).await?;
-    if found != wanted.seen {
-        return Ok(None);
-    }
-    let epoch = found.as_ref().map_or(0, |row| row.epoch) + 1;
-    // Without a row two may come here at once: the second finds the row of the first when it tries again.
-    let sql = match found {
-        Some(_) => format!(
-            "UPDATE planwright.leases SET epoch = $2, owner = $3, expires_at = {NOW} + $4 \
-             WHERE run = $1 RETURNING expires_at"
-        ),
-        None => format!(
-            "INSERT INTO planwright.leases (run, epoch, owner, expires_at) \
-             VALUES ($1, $2, $3, {NOW} + $4) RETURNING expires_at"
-        ),
-    };
-    let values: [(Value<'_>, Type); 4] = [
-        (&run, Type::TEXT),
-        (&number(epoch), Type::INT8),
-        (&wanted.owner.0, Type::TEXT),
-        (&millis(wanted.ttl), Type::INT8),
-    ];
-    let rows = client.query(&sql, &values).await?;
-    Ok(rows.first().map(|row| Lease {
-        run: wanted.run.clone(),
-        owner: wanted.owner.clone(),
-        epoch,
-        expires_at: Timestamp::from_millis(row.get(0)),
-    }))
-}
-
-async fn find_locked(client: KeepingClient<'_>, run: &str) -> Result<Option<LeaseRow>, Error> {
-    let sql = "SELECT epoch, owner, expires_at FROM planwright.leases WHERE run = $1 FOR UPDATE";
-    let rows = client.query(sql, &[(&run, Type::TEXT)]).await?;
-    Ok(rows.first().map(LeaseRow::read))
 }
 
 impl Leases for PostgresStore {
