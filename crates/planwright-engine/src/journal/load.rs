@@ -153,11 +153,20 @@ async fn read_two(
 pub async fn read_entries<E: Journaled>(
     store: &dyn Journal,
     stream: &StreamName,
+    each: impl FnMut(&Record, Entry<E>) -> Result<(), LoadError>,
+) -> Result<Head, LoadError> {
+    let page = store.read(stream, 0, PAGE).await?;
+    read_on(store, stream, (Head::EMPTY, page), each).await
+}
+
+/// As [`read_entries`], from the page on that follows `head`.
+async fn read_on<E: Journaled>(
+    store: &dyn Journal,
+    stream: &StreamName,
+    (mut head, mut page): (Head, Vec<Record>),
     mut each: impl FnMut(&Record, Entry<E>) -> Result<(), LoadError>,
 ) -> Result<Head, LoadError> {
-    let mut head = Head::EMPTY;
     loop {
-        let page = store.read(stream, head.seq, PAGE).await?;
         head =
             check_chain(head, stream, &page).map_err(|error| StoreError::chain(stream, &error))?;
         for record in &page {
@@ -166,6 +175,7 @@ pub async fn read_entries<E: Journaled>(
         if is_last_page(&page, PAGE) {
             return Ok(head);
         }
+        page = store.read(stream, head.seq, PAGE).await?;
     }
 }
 
@@ -193,20 +203,101 @@ pub async fn load_run(
     review: &Review,
     bounds: &Bounds,
 ) -> Result<(Run, Head), LoadError> {
-    let stream = StreamName::Run(id.clone());
-    let first = store.read(&stream, 0, 1).await?;
-    let first = first.first().map(decode::<RunEvent>).transpose();
-    let document = match first.map_err(LoadError::decode(&stream))? {
-        Some(first) => load_run_document(store, review, &first.event).await?,
-        None => return Err(LoadError::NoSuchRun(id.clone())),
-    };
-    let mut run: Option<Run> = None;
-    let head = read_entries::<RunEvent>(store, &stream, |_, entry| {
-        fold_entry(&mut run, &stream, (id, document.as_deref(), bounds), &entry)
+    let beginning = RunBeginning::read(store, id).await?;
+    beginning.fold(store, review, bounds).await
+}
+
+/// The review of the plan that a run belongs to, the run, and where its journal ends.
+pub(crate) async fn load_run_with_review(
+    store: &dyn Journal,
+    id: &RunId,
+    bounds: &Bounds,
+) -> Result<(Review, Run, Head), LoadError> {
+    let beginning = RunBeginning::read(store, id).await?;
+    let (review, _) = load_review(store, beginning.plan()?).await?;
+    let (run, head) = beginning.fold(store, &review, bounds).await?;
+    Ok((review, run, head))
+}
+
+/// Folds what was added to the journal of a run since it ended at `head`. Returns where it ends now.
+pub(crate) async fn fold_added(
+    store: &dyn Journal,
+    run: &mut Run,
+    head: Head,
+) -> Result<Head, LoadError> {
+    let stream = StreamName::Run(run.id().clone());
+    let page = store.read(&stream, head.seq, PAGE).await?;
+    read_on::<RunEvent>(store, &stream, (head, page), |_, entry| {
+        run.apply(&entry).map_err(LoadError::corrupt(&stream))
     })
-    .await?;
-    run.map(|run| (run, head))
-        .ok_or_else(|| LoadError::NoSuchRun(id.clone()))
+    .await
+}
+
+/// The first page of the journal of a run. Its first entry names what is needed to fold it, and most
+/// journals are no longer than the page: neither is asked for twice.
+struct RunBeginning {
+    id: RunId,
+    stream: StreamName,
+    page: Vec<Record>,
+    first: RunEvent,
+}
+
+impl RunBeginning {
+    async fn read(store: &dyn Journal, id: &RunId) -> Result<Self, LoadError> {
+        let stream = StreamName::Run(id.clone());
+        let page = store.read(&stream, 0, PAGE).await?;
+        let record = page
+            .first()
+            .ok_or_else(|| LoadError::NoSuchRun(id.clone()))?;
+        let first = decode::<RunEvent>(record).map_err(LoadError::decode(&stream))?;
+        Ok(Self {
+            id: id.clone(),
+            stream,
+            first: first.event,
+            page,
+        })
+    }
+
+    fn plan(&self) -> Result<&PlanId, LoadError> {
+        match &self.first {
+            RunEvent::RunStarted { plan, .. } => Ok(plan),
+            _ => Err(no_start(&self.stream)),
+        }
+    }
+
+    async fn fold(
+        self,
+        store: &dyn Journal,
+        review: &Review,
+        bounds: &Bounds,
+    ) -> Result<(Run, Head), LoadError> {
+        let Self {
+            id,
+            stream,
+            page,
+            first,
+        } = self;
+        let document = load_run_document(store, review, &first).await?;
+        let mut run: Option<Run> = None;
+        let from = (Head::EMPTY, page);
+        let head = read_on::<RunEvent>(store, &stream, from, |_, entry| {
+            fold_entry(
+                &mut run,
+                &stream,
+                (&id, document.as_deref(), bounds),
+                &entry,
+            )
+        })
+        .await?;
+        run.map(|run| (run, head)).ok_or(LoadError::NoSuchRun(id))
+    }
+}
+
+fn no_start(stream: &StreamName) -> LoadError {
+    LoadError::Damaged {
+        stream: stream.clone(),
+        reason: Corrupt::NoStart.to_string(),
+    }
 }
 
 /// Applies one entry to a run, which its first entry opens.
@@ -382,9 +473,6 @@ pub(crate) async fn read_beginning(
         .event
     {
         RunEvent::RunStarted { plan, by, .. } => Ok((plan, by)),
-        _ => Err(LoadError::Damaged {
-            stream,
-            reason: Corrupt::NoStart.to_string(),
-        }),
+        _ => Err(no_start(&stream)),
     }
 }

@@ -60,15 +60,7 @@ impl Runs {
         &self,
         source: &RunId,
     ) -> Result<Option<Continuation>, StartRunError> {
-        let plan = plan_of_run(&*self.context.ports.store, source).await?;
-        let (review, _) = load_review(&*self.context.ports.store, &plan).await?;
-        let (run, _) = load_run(
-            &*self.context.ports.store,
-            source,
-            &review,
-            &self.context.settings.bounds,
-        )
-        .await?;
+        let (review, run, _) = self.load_run_with_review(source).await?;
         self.continuation_of(&run, review).await
     }
 

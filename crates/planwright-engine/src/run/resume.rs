@@ -3,7 +3,7 @@
 use crate::context::{Request, Tenure, Verdict};
 use crate::dispatch::First;
 use crate::journal::conversation::is_conversation;
-use crate::journal::load::{LoadError, load_review, load_run};
+use crate::journal::load::{LoadError, fold_added, load_review};
 use crate::port::AcquireError;
 use crate::run::handle::RunHandle;
 use crate::run::options::RunOptions;
@@ -12,7 +12,6 @@ use crate::run::start::{Difference, StartRunError, check_narrow_enough};
 use crate::run::undo::{OriginalJournal, load_any_run};
 use planwright_core::id::{PlanId, RunId};
 use planwright_core::journal::{Head, StreamName};
-use planwright_core::plan::Subplans;
 use planwright_core::policy::Permission;
 use planwright_core::review::{Review, ReviewRefusal};
 use planwright_core::run::{Command, Run, RunState, StepState};
@@ -46,7 +45,8 @@ impl Runs {
             .runs()
             .last()
             .ok_or_else(|| StartRunError::NothingToResume(id.clone()))?;
-        self.resume_of(&opened.run, &review, options).await
+        let (run, head) = self.load_run(&opened.run, &review).await?;
+        self.resume_of((run, head), &review, options).await
     }
 
     /// Goes on with a run that has not ended.
@@ -55,31 +55,23 @@ impl Runs {
         id: &RunId,
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
-        let plan = crate::journal::load::plan_of_run(&*self.context.ports.store, id).await?;
-        let (review, _) = load_review(&*self.context.ports.store, &plan).await?;
-        self.resume_of(id, &review, options).await
+        let (review, run, head) = self.load_run_with_review(id).await?;
+        self.resume_of((run, head), &review, options).await
     }
 
     async fn resume_of(
         &self,
-        id: &RunId,
+        (run, head): (Run, Head),
         review: &Review,
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
-        let (run, _) = load_run(
-            &*self.context.ports.store,
-            id,
-            review,
-            &self.context.settings.bounds,
-        )
-        .await?;
         // What was adjusted goes on in another run.
         if let RunState::Adjusted { .. } = run.state() {
-            return self.continue_adjusted(id, options).await;
+            return self.continue_adjusted(run.id(), options).await;
         }
         if run.state().is_terminal() {
             return Err(StartRunError::Ended {
-                run: id.clone(),
+                run: run.id().clone(),
                 status: run.status(),
             });
         }
@@ -95,7 +87,7 @@ impl Runs {
             head,
             tenure,
             original,
-        } = self.take_over(run, review).await?;
+        } = self.take_over((run, head), review).await?;
         let first = First::resuming(&options.by);
         let journal = self.continue_journal(&run, head, &tenure);
         Ok(self.execute(run, journal, tenure, options, first, original))
@@ -156,15 +148,7 @@ impl Runs {
         id: &RunId,
         first: First,
     ) -> Result<Option<RunHandle>, StartRunError> {
-        let plan = crate::journal::load::plan_of_run(&*self.context.ports.store, id).await?;
-        let (review, _) = load_review(&*self.context.ports.store, &plan).await?;
-        let (run, _) = load_run(
-            &*self.context.ports.store,
-            id,
-            &review,
-            &self.context.settings.bounds,
-        )
-        .await?;
+        let (review, run, head) = self.load_run_with_review(id).await?;
         // Without the lease first: taking it is a write and a new epoch, which a run that only a person
         // can continue is spared.
         if !can_resume_unattended(&run) {
@@ -176,7 +160,7 @@ impl Runs {
             head,
             tenure,
             original,
-        } = self.take_over(run, &review).await?;
+        } = self.take_over((run, head), &review).await?;
         // A person may have paused or ended it just now.
         if !can_resume_unattended(&run) {
             self.context
@@ -237,7 +221,11 @@ impl Runs {
     }
 
     /// Takes a run over that no process executes, as its journal has it now.
-    async fn take_over(&self, run: Run, review: &Review) -> Result<Taken, StartRunError> {
+    async fn take_over(
+        &self,
+        (mut run, head): (Run, Head),
+        review: &Review,
+    ) -> Result<Taken, StartRunError> {
         let id = run.id().clone();
         if let Some(parent) = &run.start().parent {
             return Err(StartRunError::ChildRun {
@@ -257,17 +245,10 @@ impl Runs {
         if let Some(missing) = self.plans().find_missing_executor_of_rest(&run) {
             return Err(missing.into());
         }
-        let subplans = self.refuse_changed_tools(run).await?;
+        self.refuse_changed_tools(&mut run).await?;
         let tenure = self.acquire(&id).await?;
         // Only what is read under the lease is current.
-        let (mut run, head) = load_run(
-            &*self.context.ports.store,
-            &id,
-            review,
-            &self.context.settings.bounds,
-        )
-        .await?;
-        run.set_subplans(subplans);
+        let head = fold_added(&*self.context.ports.store, &mut run, head).await?;
         let original = OriginalJournal::load(&self.context, &run).await?;
         Ok(Taken {
             run,
@@ -277,17 +258,16 @@ impl Runs {
         })
     }
 
-    /// Returns the sub-plans of the run, which are those that were approved.
-    async fn refuse_changed_tools(&self, mut run: Run) -> Result<Subplans, StartRunError> {
-        let subplans = self.plans().subplans(run.plan().document()).await?;
-        run.set_subplans(subplans.clone());
+    /// Gives the run its sub-plans, which are those that were approved.
+    async fn refuse_changed_tools(&self, run: &mut Run) -> Result<(), StartRunError> {
+        run.set_subplans(self.plans().subplans(run.plan().document()).await?);
         let current = run.plan().digest(
             &self.context.catalog(),
             &self.context.settings.policy_version,
         );
         let approved = run.start().digest;
         if current == approved {
-            return Ok(subplans);
+            return Ok(());
         }
         let difference = match run.start().consent.as_deref() {
             Some(consent) => self.plans().changed_tools(&consent.pins).await,

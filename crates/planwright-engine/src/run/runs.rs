@@ -1,7 +1,7 @@
 //! The facade over runs. Its methods stand in the files of this room and of `reflection`.
 
 use crate::context::{Context, Tenure};
-use crate::journal::load::{LoadError, load_run};
+use crate::journal::load::{LoadError, fold_added, load_run, load_run_with_review};
 use crate::planner::Planner;
 use crate::port::{AcquireError, StoreError};
 use crate::review::plans::Plans;
@@ -75,5 +75,19 @@ impl Runs {
     pub async fn load_run(&self, id: &RunId, review: &Review) -> Result<(Run, Head), LoadError> {
         let bounds = &self.context.settings.bounds;
         load_run(&*self.context.ports.store, id, review, bounds).await
+    }
+
+    /// Folds a run and the review of its plan, and says where the journal of the run ends.
+    pub(crate) async fn load_run_with_review(
+        &self,
+        id: &RunId,
+    ) -> Result<(Review, Run, Head), LoadError> {
+        let bounds = &self.context.settings.bounds;
+        load_run_with_review(&*self.context.ports.store, id, bounds).await
+    }
+
+    /// Folds what was added to the journal of a run since it ended at `head`.
+    pub async fn bring_up_to_date(&self, run: &mut Run, head: Head) -> Result<Head, LoadError> {
+        fold_added(&*self.context.ports.store, run, head).await
     }
 }

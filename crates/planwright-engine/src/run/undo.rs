@@ -4,7 +4,7 @@
 //! is noted in the journal of the original in the same commit, so that the two never disagree.
 
 use crate::context::Context;
-use crate::journal::load::{LoadError, load_review, load_run, plan_of_run};
+use crate::journal::load::{LoadError, load_run_with_review};
 use crate::journal::run_values::{LargeValues, LoadValueError, RunValues};
 use crate::journal::writer::{JournalWriter, WriteError};
 use crate::port::{Append, LeaseRule};
@@ -238,9 +238,9 @@ impl Runs {
 
 /// A run, by its id alone.
 pub(crate) async fn load_any_run(context: &Context, id: &RunId) -> Result<(Run, Head), LoadError> {
-    let plan = plan_of_run(&*context.ports.store, id).await?;
-    let (review, _) = load_review(&*context.ports.store, &plan).await?;
-    load_run(&*context.ports.store, id, &review, &context.settings.bounds).await
+    let store = &*context.ports.store;
+    let (_, run, head) = load_run_with_review(store, id, &context.settings.bounds).await?;
+    Ok((run, head))
 }
 
 /// The journal of the run that is taken back, written along with that of the undo. An ended run has

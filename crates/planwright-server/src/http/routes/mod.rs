@@ -126,6 +126,16 @@ async fn load_with_head(http: &Http, id: &PlanId) -> HttpResult<(Review, Head)> 
 
 /// The run that is named, or the latest one.
 async fn load_run(http: &Http, review: &Review, named: Option<&str>) -> HttpResult<Run> {
+    let (run, _) = load_run_with_head(http, review, named).await?;
+    Ok(run)
+}
+
+/// The same, together with the head of its journal.
+async fn load_run_with_head(
+    http: &Http,
+    review: &Review,
+    named: Option<&str>,
+) -> HttpResult<(Run, Head)> {
     let id = review.id();
     let run = match named {
         None => {
@@ -146,7 +156,7 @@ async fn load_run(http: &Http, review: &Review, named: Option<&str>) -> HttpResu
     if named.is_some() && http.service.engine.journals().plan_of_run(&run).await? != *id {
         return Err(unknown());
     }
-    Ok(http.service.engine.runs().load_run(&run, review).await?.0)
+    Ok(http.service.engine.runs().load_run(&run, review).await?)
 }
 
 /// What a person had on the screen: one of the two, and never none.

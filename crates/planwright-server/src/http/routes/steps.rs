@@ -13,6 +13,7 @@ use axum::extract::State;
 use axum::response::Response;
 use planwright_api::{RunAccepted, StepDecided};
 use planwright_core::id::PlanId;
+use planwright_core::journal::Head;
 use planwright_core::policy::Permission;
 use planwright_core::review::Review;
 use planwright_core::run::{Asked, Reply, Resolution, Run, Shown};
@@ -38,12 +39,14 @@ pub(super) fn routes() -> Routes {
 struct Target {
     review: Review,
     run: Run,
+    /// Where the journal of the run ended.
+    head: Head,
     step: String,
 }
 
 async fn target(http: &Http, plan: &PlanId, step: &str, named: Option<&str>) -> HttpResult<Target> {
     let mut review = super::load(http, plan).await?;
-    let mut run = super::load_run(http, &review, named).await?;
+    let (mut run, mut head) = super::load_run_with_head(http, &review, named).await?;
     let mut step = step;
     let unknown = |run: &Run, step: &str| {
         Problem::of(
@@ -63,7 +66,7 @@ async fn target(http: &Http, plan: &PlanId, step: &str, named: Option<&str>) -> 
         let begun = http.service.engine.journals().plan_of_run(&child).await;
         let plan = begun.map_err(|_| not_begun())?;
         review = super::load(http, &plan).await?;
-        (run, _) = http.service.engine.runs().load_run(&child, &review).await?;
+        (run, head) = http.service.engine.runs().load_run(&child, &review).await?;
         step = rest;
     }
     if run.find(step).is_none() && run.plan().find(step).is_none() {
@@ -72,6 +75,7 @@ async fn target(http: &Http, plan: &PlanId, step: &str, named: Option<&str>) -> 
     Ok(Target {
         review,
         run,
+        head,
         step: step.to_owned(),
     })
 }
@@ -83,10 +87,15 @@ async fn decide(
     command: RunCommand,
     trace_id: String,
 ) -> HttpResult<Json<StepDecided>> {
-    let Target { review, run, step } = target;
-    let engine = &http.service.engine;
+    let Target {
+        review,
+        mut run,
+        head,
+        step,
+    } = target;
     http.supervisor.command(run.id(), command).await?;
-    let (run, _) = engine.runs().load_run(run.id(), &review).await?;
+    let runs = http.service.engine.runs();
+    runs.bring_up_to_date(&mut run, head).await?;
     http.supervisor.files_are_due(review.id());
     Ok(Json(StepDecided {
         plan_id: review.id().to_string(),
