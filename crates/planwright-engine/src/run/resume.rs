@@ -46,7 +46,7 @@ impl Runs {
             .last()
             .ok_or_else(|| StartRunError::NothingToResume(id.clone()))?;
         let (run, head) = self.load_run(&opened.run, &review).await?;
-        self.resume_of((run, head), &review, options).await
+        Box::pin(self.resume_of((run, head), &review, options)).await
     }
 
     /// Goes on with a run that has not ended.
@@ -56,7 +56,7 @@ impl Runs {
         options: RunOptions,
     ) -> Result<RunHandle, StartRunError> {
         let (review, run, head) = self.load_run_with_review(id).await?;
-        self.resume_of((run, head), &review, options).await
+        Box::pin(self.resume_of((run, head), &review, options)).await
     }
 
     async fn resume_of(

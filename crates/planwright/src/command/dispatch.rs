@@ -6,6 +6,7 @@ use crate::command::audit::{log, receipt, replay, stats, verify, watch};
 use crate::command::execution::{
     cancel, chat, check, fail, fork, input, pause, repair, resolve, resume, run, undo,
 };
+use crate::command::later::Later;
 use crate::command::plan::{
     archive, artifact, create, delete, diff, edit, export, import, list, new, propose, recorded,
     regenerate, restore, show, template, validate, versions,
@@ -48,17 +49,17 @@ pub(crate) fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, Failure> {
         Command::Doctor => {
             return block_on_one_thread(doctor::run(printer, dir, cli.global.unlock));
         }
-        Command::Policy(policy::Args {
+        Command::Policy(Later(policy::Args {
             command: PolicyCommand::Check { file },
-        }) => {
+        })) => {
             return policy::check_policy(printer, dir, file.as_deref());
         }
-        Command::Policy(policy::Args {
+        Command::Policy(Later(policy::Args {
             command: PolicyCommand::List,
-        }) => return policy::list_always(printer),
-        Command::Policy(policy::Args {
+        })) => return policy::list_always(printer),
+        Command::Policy(Later(policy::Args {
             command: PolicyCommand::Remove { names },
-        }) => return policy::remove_always(printer, &names),
+        })) => return policy::remove_always(printer, &names),
         other => other,
     };
     let servers = Servers::new(cli.global.trust_project_servers);
@@ -186,10 +187,10 @@ pub(crate) async fn run_in_workspace(
         | Command::Serve(_)
         | Command::Worker(_)
         | Command::Doctor
-        | Command::Policy(policy::Args {
+        | Command::Policy(Later(policy::Args {
             command:
                 PolicyCommand::Check { .. } | PolicyCommand::List | PolicyCommand::Remove { .. },
-        }) => Ok(Exit::Done),
+        })) => Ok(Exit::Done),
         Command::New(args) => new::run(&context, &args),
         Command::Init(args) => init::run(&context, &args),
         Command::Status => status::run(&context).await,
@@ -250,9 +251,9 @@ pub(crate) async fn run_in_workspace(
         Command::Servers(command) => servers::run(&context, &command).await,
         Command::Store(command) => Box::pin(store::run(&context, &command)).await,
         Command::Token(command) => token::run(&context, &command).await,
-        Command::Policy(policy::Args {
+        Command::Policy(Later(policy::Args {
             command: PolicyCommand::Explain(args),
-        }) => policy::explain_policy(&context, &args).await,
+        })) => policy::explain_policy(&context, &args).await,
     }
 }
 

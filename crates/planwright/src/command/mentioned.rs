@@ -1,8 +1,8 @@
 //! Every command line that a document, a hint or a message names is one that the program takes.
 
-use super::args::Cli;
+use super::args::{Cli, describe_all_commands};
 use clap::error::ErrorKind;
-use clap::{ArgAction, Command, CommandFactory as _, Parser as _};
+use clap::{ArgAction, Command, Parser as _};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -212,7 +212,7 @@ fn complaint(words: &[String]) -> Option<String> {
     let is_fine = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => true,
         ErrorKind::InvalidSubcommand => {
-            let group = Cli::command().find_subcommand(&words[0]).cloned();
+            let group = describe_all_commands().find_subcommand(&words[0]).cloned();
             group.is_some_and(|group| group.has_subcommands())
                 && words.get(1).is_some_and(|word| is_placeholder(word))
         }
@@ -254,7 +254,7 @@ fn every_command_in_the_documents_is_one() {
 fn every_command_in_a_message_is_one() {
     let mentions = in_source();
     assert!(mentions.len() > 150, "{} were found", mentions.len());
-    let all = Cli::command();
+    let all = describe_all_commands();
     let mut wrong = String::new();
     for mention in mentions {
         let words = words(&mention.text);
@@ -285,7 +285,7 @@ fn a_command_that_is_none_is_found_out() {
     ] {
         assert!(of(wrong).is_some(), "{wrong}");
     }
-    let all = Cli::command();
+    let all = describe_all_commands();
     let said = words("show {id} shows the whole plan");
     assert_eq!(length(&all, &said), 2);
     assert_eq!(

@@ -8,6 +8,7 @@ pub(crate) mod dispatch;
 pub(crate) mod execution;
 mod groups;
 mod help;
+mod later;
 #[cfg(test)]
 mod mentioned;
 pub(crate) mod plan;

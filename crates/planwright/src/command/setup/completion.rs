@@ -2,11 +2,10 @@
 //!
 //! It is asked with every press of a key, so files are read and the store is not opened.
 
-use crate::command::args::Cli;
+use crate::command::args::describe_all_commands;
 use crate::terminal::printer::Printer;
 use crate::workspace::app::CommandContext;
 use crate::workspace::servers::Servers;
-use clap::CommandFactory as _;
 use clap::builder::Command;
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
@@ -35,7 +34,7 @@ pub(crate) fn answer_shell() {
 
 /// The command line, with the names that its arguments may take.
 fn command_with_names() -> Command {
-    with_names(Cli::command())
+    with_names(describe_all_commands())
 }
 
 fn with_names(command: Command) -> Command {
