@@ -2,12 +2,16 @@
 
 use crate::databases::{Database, open};
 use planwright_adapters::postgres::{Location, PostgresStore};
+use planwright_core::id::RunId;
 use planwright_core::journal::{Head, Record, StreamName};
 use planwright_core::time::Timestamp;
-use planwright_engine::port::{Append, AppendError, Journal as _, LeaseRule, Mailbox as _};
+use planwright_engine::port::{
+    Append, AppendError, Journal as _, Lease, LeaseRule, Leases as _, Mailbox as _, OwnerId,
+};
 use planwright_testing::postgres::{Server, server};
 use planwright_testing::proxy::{CommitCut, Proxy};
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(crate) fn next(stream: &StreamName, head: Head, body: &str) -> Append {
     let at = Timestamp::from_millis(1);
@@ -118,6 +122,53 @@ async fn a_message_is_sent_once_though_the_connection_breaks() {
     }
     assert_eq!(proxy.cuts(), 3);
     assert_eq!(store.messages(&run).await.unwrap().len(), 3);
+}
+
+async fn acquire(store: &PostgresStore, run: &RunId) -> Lease {
+    let owner = OwnerId("owner".to_owned());
+    let ttl = Duration::from_secs(600);
+    store.acquire(run, &owner, ttl).await.unwrap()
+}
+
+/// Begun without a row and with one, by their texts and prepared.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_is_taken_once_though_the_connection_breaks() {
+    const TURNS: usize = 8;
+    let database = Database::new();
+    let proxy = Proxy::start(server().port());
+    let store = through(&proxy, &database);
+    let run: RunId = "r".parse().unwrap();
+    append(
+        &store,
+        next(&"run/r".parse().unwrap(), Head::EMPTY, "opened"),
+    )
+    .await;
+    // The owner shows that it is alive with its first lease.
+    append(
+        &store,
+        next(&"run/q".parse().unwrap(), Head::EMPTY, "opened"),
+    )
+    .await;
+    acquire(&store, &"q".parse().unwrap()).await;
+    let cuts = [CommitCut::After, CommitCut::Before];
+    let mut epoch = 0;
+    for turn in 0..TURNS {
+        if turn >= TURNS / 2 {
+            for _ in 0..6 {
+                epoch += 1;
+                let lease = acquire(&store, &run).await;
+                assert_eq!(lease.epoch, epoch);
+                store.release(&lease).await.unwrap();
+            }
+        }
+        proxy.cut_next_commit(cuts[turn % 2]);
+        epoch += 1;
+        let lease = acquire(&store, &run).await;
+        assert_eq!(proxy.cuts(), turn + 1, "nothing was cut");
+        assert_eq!(lease.epoch, epoch);
+        assert_eq!(store.lease(&run).await.unwrap(), Some(lease.clone()));
+        store.release(&lease).await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

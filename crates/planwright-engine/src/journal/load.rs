@@ -175,6 +175,8 @@ async fn read_on<E: Journaled>(
         if is_last_page(&page, PAGE) {
             return Ok(head);
         }
+        // Not two pages at once: they may be large, and readers many.
+        drop(page);
         page = store.read(stream, head.seq, PAGE).await?;
     }
 }

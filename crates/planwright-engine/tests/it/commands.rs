@@ -3,6 +3,7 @@
 
 use crate::world::{World, after, approved, chain, entries, options, person, status_of};
 use planwright_core::id::{PlanId, RunId};
+use planwright_core::journal::Head;
 use planwright_core::principal::{Assurance, Principal};
 use planwright_core::run::{Resolution, Run, RunEvent};
 use planwright_engine::port::{Leases as _, Mailbox as _, OwnerId};
@@ -208,6 +209,29 @@ async fn a_run_that_nobody_executes_takes_commands_too() {
         (run.status().as_str(), world.calls_of("s1")),
         ("completed", 1)
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_was_read_before_a_decision_is_brought_up_to_date() {
+    let world = World::new();
+    let engine = world.engine("one");
+    let (id, handle) = start(&engine, gated(), false).await;
+    let run = finish(handle).await;
+    let (review, _) = engine.plans().load_review(&id).await.unwrap();
+    let runs = engine.runs();
+    let (mut known, head) = runs.load_run(run.id(), &review).await.unwrap();
+    let same = runs.bring_up_to_date(&mut known, head).await.unwrap();
+    assert_eq!((same, status_of(&known, "s1")), (head, "awaiting_approval"));
+    let other = world.engine("two");
+    other.runs().command(run.id(), approve("s1")).await.unwrap();
+    let now = runs.bring_up_to_date(&mut known, head).await.unwrap();
+    let (loaded, end) = runs.load_run(run.id(), &review).await.unwrap();
+    assert_eq!((now, known.steps_digest()), (end, loaded.steps_digest()));
+    assert_ne!(status_of(&known, "s1"), "awaiting_approval");
+    // A head that the journal never had is no place to go on from.
+    let (mut read, _) = runs.load_run(run.id(), &review).await.unwrap();
+    let wrong = Head { seq: 1, ..end };
+    assert!(runs.bring_up_to_date(&mut read, wrong).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
