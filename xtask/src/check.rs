@@ -364,9 +364,12 @@ fn run_cargo_beside(lints: &Lints) -> Vec<String> {
     documentation
         .env("RUSTDOC", xtask.join("rustdoc"))
         .env("PLANWRIGHT_DOCUMENTATION", xtask.join("../target/doc"));
+    let mut core_for_wasm = CORE_FOR_WASM.command();
+    // The macros that it needs are there from the build, as long as both are built in the same way.
+    build_quickly(&mut core_for_wasm);
     let commands = [
         (DOCUMENTATION.name, documentation),
-        (CORE_FOR_WASM.name, CORE_FOR_WASM.command()),
+        (CORE_FOR_WASM.name, core_for_wasm),
     ];
     let mut failed = Vec::new();
     for (name, command) in commands {

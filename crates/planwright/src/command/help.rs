@@ -87,6 +87,20 @@ mod tests {
     }
 
     #[test]
+    fn a_command_that_was_named_says_of_itself_what_the_list_says() {
+        let all = describe_all_commands();
+        for listed in Cli::command().get_subcommands() {
+            let named = all.find_subcommand(listed.get_name()).unwrap();
+            let sentences = |command: &clap::Command| {
+                let about = command.get_about().map(ToString::to_string);
+                (about, command.get_long_about().map(ToString::to_string))
+            };
+            assert_eq!(sentences(named), sentences(listed));
+            assert!(named.get_about().is_some(), "{}", listed.get_name());
+        }
+    }
+
+    #[test]
     fn every_command_of_a_noun_stands_at_the_top_too() {
         let command = describe_all_commands();
         for noun in ["plan", "runs", "review", "config"] {

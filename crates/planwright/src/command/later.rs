@@ -1,6 +1,7 @@
 //! Arguments that are described to the parser when their command is named, and not before: describing those of all commands
 //! takes longer than most of what a start of the program does.
 
+use clap::builder::Resettable;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use std::ops::Deref;
 
@@ -16,23 +17,32 @@ impl<T> Deref for Later<T> {
     }
 }
 
+/// Describes a command, and leaves it the sentences about it: those about a part of its arguments are not meant for it.
+fn describe(command: Command, describe: fn(Command) -> Command) -> Command {
+    let about = command.get_about().cloned();
+    let long_about = command.get_long_about().cloned();
+    describe(command)
+        .about(Resettable::from(about))
+        .long_about(Resettable::from(long_about))
+}
+
 impl<T: Args> Args for Later<T> {
     fn augment_args(command: Command) -> Command {
-        command.defer(T::augment_args)
+        command.defer(|command| describe(command, T::augment_args))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        command.defer(T::augment_args_for_update)
+        command.defer(|command| describe(command, T::augment_args_for_update))
     }
 }
 
 impl<T: Subcommand> Subcommand for Later<T> {
     fn augment_subcommands(command: Command) -> Command {
-        command.defer(T::augment_subcommands)
+        command.defer(|command| describe(command, T::augment_subcommands))
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
-        command.defer(T::augment_subcommands_for_update)
+        command.defer(|command| describe(command, T::augment_subcommands_for_update))
     }
 
     fn has_subcommand(name: &str) -> bool {
