@@ -3,7 +3,7 @@
 use crate::command;
 use crate::command::groups::{ConfigGroup, PlanGroup, ReviewGroup, RunGroup};
 use crate::command::help::TOP_HELP;
-use crate::command::later::Later;
+use crate::command::later::{Later, describe_at_once};
 use crate::config::passphrase::Unlock;
 use crate::exit::EXIT_CODES;
 use crate::workspace::plan_source::PlanSource;
@@ -30,7 +30,7 @@ pub(crate) fn read_command_line() -> Result<(Cli, Option<String>), clap::Error> 
 
 /// Describes all commands at once, for those who want to know more than the one that was named.
 pub(crate) fn describe_all_commands() -> clap::Command {
-    let mut command = Cli::command();
+    let mut command = describe_at_once(Cli::command);
     command.build();
     command
 }

@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn a_command_that_was_named_says_of_itself_what_the_list_says() {
-        let all = describe_all_commands();
+        let mut all = Cli::command();
+        all.build();
         for listed in Cli::command().get_subcommands() {
             let named = all.find_subcommand(listed.get_name()).unwrap();
             let sentences = |command: &clap::Command| {

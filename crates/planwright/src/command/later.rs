@@ -3,7 +3,21 @@
 
 use clap::builder::Resettable;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
+use std::cell::Cell;
 use std::ops::Deref;
+
+thread_local! {
+    static AT_ONCE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has everything described at once that `make` makes. A shell lists the options of a command in the order in which they
+/// were described: its own before those that every command has.
+pub(super) fn describe_at_once<T>(make: impl FnOnce() -> T) -> T {
+    AT_ONCE.set(true);
+    let made = make();
+    AT_ONCE.set(false);
+    made
+}
 
 /// The arguments of one command, or the commands below one.
 #[derive(Debug)]
@@ -26,23 +40,34 @@ fn describe(command: Command, describe: fn(Command) -> Command) -> Command {
         .long_about(Resettable::from(long_about))
 }
 
+fn describe_later(command: Command, later: fn(Command) -> Command) -> Command {
+    match AT_ONCE.get() {
+        true => later(command),
+        false => command.defer(later),
+    }
+}
+
 impl<T: Args> Args for Later<T> {
     fn augment_args(command: Command) -> Command {
-        command.defer(|command| describe(command, T::augment_args))
+        describe_later(command, |command| describe(command, T::augment_args))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        command.defer(|command| describe(command, T::augment_args_for_update))
+        describe_later(command, |command| {
+            describe(command, T::augment_args_for_update)
+        })
     }
 }
 
 impl<T: Subcommand> Subcommand for Later<T> {
     fn augment_subcommands(command: Command) -> Command {
-        command.defer(|command| describe(command, T::augment_subcommands))
+        describe_later(command, |command| describe(command, T::augment_subcommands))
     }
 
     fn augment_subcommands_for_update(command: Command) -> Command {
-        command.defer(|command| describe(command, T::augment_subcommands_for_update))
+        describe_later(command, |command| {
+            describe(command, T::augment_subcommands_for_update)
+        })
     }
 
     fn has_subcommand(name: &str) -> bool {
