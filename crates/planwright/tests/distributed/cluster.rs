@@ -17,14 +17,18 @@ const DATABASE: &str = "plans";
 const OWNER_CONFIG: &str = "[dispatch]\ncapabilities = [\"bank\"]\n\
      [serve]\nrequests_per_second = 100000\nburst = 100000\nmax_runs = 1000\n";
 
+/// People who give orders.
+const ADMINS: usize = 8;
+
 /// All of it, until this is dropped.
 pub(crate) struct Cluster {
     /// Services first, then workers, then those that execute runs.
     pub(crate) processes: Vec<Process>,
     pub(crate) servers: Mutex<ServerPair>,
     pub(crate) brokers: Vec<BrokerServer>,
-    /// The token of a person who may do everything.
-    pub(crate) admin: String,
+    /// The tokens of people who may do everything. A service keeps so many requests of each that one of them could not give
+    /// the orders of a long proof.
+    admins: Vec<String>,
     folder: tempfile::TempDir,
 }
 
@@ -38,14 +42,16 @@ impl Cluster {
         let mut cluster = Self {
             processes: Vec::new(),
             brokers: brokers.into(),
-            admin: String::new(),
+            admins: Vec::new(),
             folder,
             servers: Mutex::new(servers),
         };
         for number in 0..2 {
             let service = cluster.service(number);
             if number == 0 {
-                cluster.admin = make_token(&service);
+                cluster.admins = (0..ADMINS)
+                    .map(|admin| make_token(&service, admin))
+                    .collect();
             }
             cluster.processes.push(service);
         }
@@ -141,6 +147,12 @@ impl Cluster {
         all.filter(|process| process.role == Role::Runner)
     }
 
+    /// The token of the person who asks for this path: a request that is repeated comes from the same one.
+    pub(crate) fn admin_of(&self, path: &str) -> &str {
+        let sum: usize = path.bytes().map(usize::from).sum();
+        &self.admins[sum % self.admins.len()]
+    }
+
     /// The place of the server that can be written.
     pub(crate) fn primary(&self) -> usize {
         let servers = self.servers.lock().unwrap();
@@ -149,8 +161,8 @@ impl Cluster {
 }
 
 /// The first command that writes makes the tables.
-fn make_token(service: &Process) -> String {
-    let args = "token create --role admin --kind person --name ada --json";
+fn make_token(service: &Process, admin: usize) -> String {
+    let args = format!("token create --role admin --kind person --name ada-{admin} --json");
     let args: Vec<&str> = args.split(' ').collect();
     let made = said(service.command(&args).output().unwrap()).ends(0);
     made.json()["token"].as_str().unwrap().to_owned()

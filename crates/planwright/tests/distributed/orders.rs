@@ -30,7 +30,7 @@ fn ask<T>(
     for turn in path.len().. {
         let services = cluster.services();
         let address = services[turn % services.len()].address();
-        let request = HttpRequest::new(&address, method, path).token(&cluster.admin);
+        let request = HttpRequest::new(&address, method, path).token(cluster.admin_of(path));
         // Also while the service stands still, or is not there.
         if let Some(reply) = make(request).try_send_within(Duration::from_secs(5)) {
             if let Some(found) = read(&reply) {
@@ -137,7 +137,7 @@ pub(crate) fn await_tools(cluster: &Cluster) {
     for service in cluster.services() {
         let client = ServiceClient {
             host: service.address(),
-            admin: cluster.admin.clone(),
+            admin: cluster.admin_of("/plan").to_owned(),
         };
         let pause = Duration::from_millis(500);
         wait_until("the tools of the workers", || {

@@ -56,7 +56,7 @@ pub(crate) fn follow(cluster: &Cluster, expected: &Expected) -> Seen {
         let address = services[seen.moves % services.len()].address();
         seen.moves += 1;
         // It may be about to start again.
-        if read_some(&address, &cluster.admin, &mut seen, expected).is_err() {
+        if read_some(&address, cluster.admin_of("/events"), &mut seen, expected).is_err() {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
