@@ -32,18 +32,18 @@ impl<T> Deref for Later<T> {
 }
 
 /// Describes a command, and leaves it the sentences about it: those about a part of its arguments are not meant for it.
-fn describe(command: Command, describe: fn(Command) -> Command) -> Command {
+fn describe(command: Command, augment: fn(Command) -> Command) -> Command {
     let about = command.get_about().cloned();
     let long_about = command.get_long_about().cloned();
-    describe(command)
+    augment(command)
         .about(Resettable::from(about))
         .long_about(Resettable::from(long_about))
 }
 
-fn describe_later(command: Command, later: fn(Command) -> Command) -> Command {
+fn describe_later(command: Command, augment: fn(Command) -> Command) -> Command {
     match AT_ONCE.get() {
-        true => later(command),
-        false => command.defer(later),
+        true => augment(command),
+        false => command.defer(augment),
     }
 }
 
